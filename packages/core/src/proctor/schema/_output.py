@@ -1,0 +1,164 @@
+"""What a model gave back, and what it cost."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from proctor.schema._base import Record
+from proctor.schema._message import ChatMessageAssistant
+
+__all__ = [
+    "ChatCompletionChoice",
+    "Logprob",
+    "Logprobs",
+    "ModelCall",
+    "ModelOutput",
+    "ModelUsage",
+    "StopReason",
+    "TopLogprob",
+]
+
+StopReason: TypeAlias = Annotated[
+    Literal["stop", "max_tokens", "model_length", "tool_calls", "content_filter", "unknown"],
+    BeforeValidator(lambda reason: "max_tokens" if reason == "length" else reason),  # written so in 2024
+]
+
+
+class ModelUsage(Record):
+    """Tokens used, and dollars where the price is known. ``input_tokens`` excludes tokens read from or written to a cache."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+    input_tokens_cache_write: int | None = None
+    input_tokens_cache_read: int | None = None
+    reasoning_tokens: int | None = None
+    total_cost: float | None = None
+
+    def __add__(self, other: ModelUsage) -> ModelUsage:
+        return ModelUsage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            total_tokens=self.total_tokens + other.total_tokens,
+            input_tokens_cache_write=_sum(self.input_tokens_cache_write, other.input_tokens_cache_write),
+            input_tokens_cache_read=_sum(self.input_tokens_cache_read, other.input_tokens_cache_read),
+            reasoning_tokens=_sum(self.reasoning_tokens, other.reasoning_tokens),
+            total_cost=_sum(self.total_cost, other.total_cost),
+        )
+
+
+_N = TypeVar("_N", int, float)
+
+
+def _sum(a: _N | None, b: _N | None) -> _N | None:
+    return b if a is None else a if b is None else a + b
+
+
+class TopLogprob(Record):
+    """A token that was likely at some position; ``logprob`` is a natural logarithm."""
+
+    token: str
+    logprob: float
+    bytes: list[int] | None = None
+
+
+class Logprob(TopLogprob):
+    """A token that was produced, and its likely alternatives."""
+
+    top_logprobs: list[TopLogprob] | None = None
+
+
+class Logprobs(Record):
+    """Log probabilities of the tokens of a choice, in order."""
+
+    content: list[Logprob] = Field(default_factory=list)
+
+
+class ChatCompletionChoice(Record):
+    """One of the replies to a request."""
+
+    message: ChatMessageAssistant
+    stop_reason: StopReason = "unknown"
+    stop_details: dict[str, Any] | None = None
+    logprobs: Logprobs | None = None
+    prompt_logprobs: Any = None
+
+
+class ModelCall(Record):
+    """A raw request and its response, as they went over the wire (secrets and media removed)."""
+
+    request: dict[str, Any] = Field(default_factory=dict)
+    response: Any = None
+    error: bool | None = None
+    time: float | None = None
+    call_refs: list[tuple[int, int]] | None = None
+    call_key: str | None = None
+
+
+class ModelOutput(Record):
+    """The reply to one generate call. ``time`` is in seconds."""
+
+    model: str = ""
+    choices: list[ChatCompletionChoice] = Field(default_factory=list)
+    completion: str = ""
+    usage: ModelUsage | None = None
+    input_context_tokens: int | None = None
+    fallback: Any = None
+    time: float | None = None
+    metadata: dict[str, Any] | None = None
+    error: str | None = None
+    response_id: str | None = None
+
+    @model_validator(mode="after")
+    def _fill_completion(self) -> ModelOutput:
+        if not self.completion and self.choices:
+            self.completion = self.choices[0].message.text
+        return self
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no choice at all."""
+        return not self.choices
+
+    @property
+    def choice(self) -> ChatCompletionChoice:
+        """The first choice."""
+        return self.choices[0]
+
+    @property
+    def message(self) -> ChatMessageAssistant:
+        """The message of the first choice."""
+        return self.choices[0].message
+
+    @property
+    def stop_reason(self) -> StopReason:
+        """Why the first choice ended (``unknown`` without one)."""
+        return self.choices[0].stop_reason if self.choices else "unknown"
+
+    @classmethod
+    def from_message(
+        cls, message: ChatMessageAssistant, stop_reason: StopReason = "stop", *, usage: ModelUsage | None = None
+    ) -> ModelOutput:
+        """An output whose only choice is ``message``."""
+        choice = ChatCompletionChoice(message=message, stop_reason=stop_reason)
+        return cls(model=message.model or "", choices=[choice], usage=usage)
+
+    @classmethod
+    def from_content(
+        cls, model: str, content: str, stop_reason: StopReason = "stop", error: str | None = None
+    ) -> ModelOutput:
+        """An output with one text reply."""
+        message = ChatMessageAssistant(content=content, model=model, source="generate")
+        return cls(model=model, choices=[ChatCompletionChoice(message=message, stop_reason=stop_reason)], error=error)
+
+    @classmethod
+    def for_tool_call(cls, model: str, function: str, arguments: dict[str, Any], content: str = "") -> ModelOutput:
+        """An output that calls one tool (for tests and scripted models)."""
+        from proctor.schema._ids import short_uuid
+        from proctor.schema._tool import ToolCall
+
+        call = ToolCall(id=f"call_{short_uuid()}", function=function, arguments=arguments)
+        message = ChatMessageAssistant(content=content, model=model, source="generate", tool_calls=[call])
+        return cls.from_message(message, "tool_calls")
