@@ -133,7 +133,7 @@ class ModelAPI(ABC):
 
     async def aclose(self) -> None:
         """Close the connections that belong to the running event loop."""
-        return None
+        return
 
     @staticmethod
     def hash_key(provider: str, credential: str | None, base_url: str | None) -> str:
