@@ -1,1 +1,135 @@
+"""What two people who never meet must agree on: the records that hooks return, and what components implement."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from proctor.contracts._display import Display, GateSnapshot, RunSnapshot, UnitSnapshot
+    from proctor.contracts._errors import PrerequisiteError, UsageError
+    from proctor.contracts._logstore import LogSink, LogStore, Stat
+    from proctor.contracts._model import ModelAPI, RateLimits, Retry, record_call
+    from proctor.contracts._observer import (
+        Observer,
+        RunEnd,
+        RunRow,
+        RunStart,
+        SampleEnd,
+        TaskEnd,
+        TaskStart,
+        UnitInfo,
+    )
+    from proctor.contracts._providers import (
+        CommandProvider,
+        DisplayProvider,
+        LogStoreProvider,
+        ModelFactory,
+        ModelProvider,
+        ObserverProvider,
+        PartitionerProvider,
+        RunnerProvider,
+        SandboxProvider,
+        TaskPackage,
+    )
+    from proctor.contracts._sandbox import (
+        ExecResult,
+        OutputLimitExceededError,
+        SandboxConnection,
+        SandboxDriver,
+        SandboxEnvironment,
+    )
+    from proctor.contracts._startup import StartupContext
+
+__all__ = [
+    "CommandProvider",
+    "Display",
+    "DisplayProvider",
+    "ExecResult",
+    "GateSnapshot",
+    "LogSink",
+    "LogStore",
+    "LogStoreProvider",
+    "ModelAPI",
+    "ModelFactory",
+    "ModelProvider",
+    "Observer",
+    "ObserverProvider",
+    "OutputLimitExceededError",
+    "PartitionerProvider",
+    "PrerequisiteError",
+    "RateLimits",
+    "Retry",
+    "RunEnd",
+    "RunRow",
+    "RunSnapshot",
+    "RunStart",
+    "RunnerProvider",
+    "SampleEnd",
+    "SandboxConnection",
+    "SandboxDriver",
+    "SandboxEnvironment",
+    "SandboxProvider",
+    "StartupContext",
+    "Stat",
+    "TaskEnd",
+    "TaskPackage",
+    "TaskStart",
+    "UnitInfo",
+    "UnitSnapshot",
+    "UsageError",
+    "record_call",
+]
+
+# A plugin's hooks module needs one record, not every contract: each file is loaded when one of its names is asked for.
+_HOME = {
+    "Display": "_display",
+    "GateSnapshot": "_display",
+    "RunSnapshot": "_display",
+    "UnitSnapshot": "_display",
+    "PrerequisiteError": "_errors",
+    "UsageError": "_errors",
+    "LogSink": "_logstore",
+    "LogStore": "_logstore",
+    "Stat": "_logstore",
+    "ModelAPI": "_model",
+    "RateLimits": "_model",
+    "Retry": "_model",
+    "record_call": "_model",
+    "Observer": "_observer",
+    "RunEnd": "_observer",
+    "RunRow": "_observer",
+    "RunStart": "_observer",
+    "SampleEnd": "_observer",
+    "TaskEnd": "_observer",
+    "TaskStart": "_observer",
+    "UnitInfo": "_observer",
+    "CommandProvider": "_providers",
+    "DisplayProvider": "_providers",
+    "LogStoreProvider": "_providers",
+    "ModelFactory": "_providers",
+    "ModelProvider": "_providers",
+    "ObserverProvider": "_providers",
+    "PartitionerProvider": "_providers",
+    "RunnerProvider": "_providers",
+    "SandboxProvider": "_providers",
+    "TaskPackage": "_providers",
+    "ExecResult": "_sandbox",
+    "OutputLimitExceededError": "_sandbox",
+    "SandboxConnection": "_sandbox",
+    "SandboxDriver": "_sandbox",
+    "SandboxEnvironment": "_sandbox",
+    "StartupContext": "_startup",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"proctor.contracts.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'proctor.contracts' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

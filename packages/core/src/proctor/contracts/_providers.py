@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import click
+
+    from proctor.contracts import Display, LogStore, ModelAPI, Observer, SandboxDriver
+    from proctor.schema import GenerateConfig
+
+_BOTH = ("asyncio", "trio")
+
+
+class ModelFactory(Protocol):
+    """Makes the API of one model; the SDK is imported here and not before."""
+
+    def __call__(
+        self, name: str, *, base_url: str | None, api_key: str | None, config: GenerateConfig, args: Any
+    ) -> ModelAPI:
+        """Make the API for ``name`` (what follows the first ``/``); ``args`` is an instance of the record's ``args``.
+
+        Raises:
+            PrerequisiteError: if the SDK or a key is missing.
+        """
+
+
+def _unlimited(cpus: int) -> int | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProvider:
+    """Models named ``<name>/...``.
+
+    Args:
+        name: the provider, equal to the entry point's name.
+        factory: makes a :class:`ModelAPI`.
+        args: a dataclass whose fields are what ``-M`` accepts, or ``None``.
+        env: alternatives, each a set of environment variables that suffices together; ``()`` when the SDK finds
+            credentials by itself.
+        max_connections: requests in flight at once for a credential, unless told otherwise.
+        adaptive: whether that number may follow the server's answers; ``False`` for models in the process itself.
+        backends: async back-ends that the API runs on.
+        summary: one line for ``proctor plugins show``.
+    """
+
+    name: str
+    factory: ModelFactory
+    args: type | None = None
+    env: tuple[tuple[str, ...], ...] = ()
+    max_connections: int = 10
+    adaptive: bool = True
+    backends: tuple[str, ...] = _BOTH
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxProvider:
+    """Sandboxes that a task or a sample asks for by ``name``.
+
+    Args:
+        name: equal to the entry point's name.
+        factory: makes the driver, once a run.
+        default_max_sandboxes: sandboxes at once, given the CPU budget; ``None`` means no limit.
+        config_files: file names that are picked up beside a task file, such as ``compose.yaml``.
+        backends: async back-ends that the driver runs on.
+        summary: one line for ``proctor plugins show``.
+    """
+
+    name: str
+    factory: Callable[[], SandboxDriver]
+    default_max_sandboxes: Callable[[int], int | None] = _unlimited
+    config_files: tuple[str, ...] = ()
+    backends: tuple[str, ...] = _BOTH
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogStoreProvider:
+    """Where logs whose location starts with ``<scheme>://`` live (``file`` for plain paths).
+
+    Args:
+        scheme: equal to the entry point's name.
+        factory: makes the store.
+        summary: one line for ``proctor plugins show``.
+    """
+
+    scheme: str
+    factory: Callable[[], LogStore]
+    summary: str = ""
+
+    @property
+    def name(self) -> str:
+        """The scheme, under the name that all records share."""
+        return self.scheme
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayProvider:
+    """A screen, chosen with ``--display name[:k=v,...]``.
+
+    Args:
+        name: equal to the entry point's name.
+        factory: makes the display; it gets an instance of ``args``, or ``None`` without one.
+        args: a dataclass whose fields are the accepted options, or ``None``.
+        summary: one line for ``proctor plugins show``.
+    """
+
+    name: str
+    factory: Callable[[Any], Display]
+    args: type | None = None
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ObserverProvider:
+    """A tracker or notifier, asked for with ``--observer name[:k=v,...]``.
+
+    Args:
+        name: equal to the entry point's name.
+        factory: makes the observer; it gets an instance of ``args``, or ``None`` without one.
+        args: a dataclass whose fields are the accepted options, or ``None``.
+        summary: one line for ``proctor plugins show``.
+    """
+
+    name: str
+    factory: Callable[[Any], Observer]
+    args: type | None = None
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerProvider:
+    """A way to run shards (local processes, a cluster).
+
+    Args:
+        name: equal to the entry point's name.
+        factory: makes the runner; it gets an instance of ``args``, or ``None`` without one.
+        args: a dataclass whose fields are the accepted options, or ``None``.
+        summary: one line for ``proctor plugins show``.
+    """
+
+    name: str
+    factory: Callable[[Any], Any]
+    args: type | None = None
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionerProvider:
+    """A way to cut units into shards.
+
+    Args:
+        name: equal to the entry point's name.
+        factory: makes the partitioner; it gets an instance of ``args``, or ``None`` without one.
+        args: a dataclass whose fields are the accepted options, or ``None``.
+        summary: one line for ``proctor plugins show``.
+    """
+
+    name: str
+    factory: Callable[[Any], Any]
+    args: type | None = None
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandProvider:
+    """A command of its own: ``proctor <name>``.
+
+    Args:
+        name: equal to the entry point's name.
+        factory: makes the click command; click is imported here and not before.
+        summary: the line in ``proctor --help``, shown without making the command.
+    """
+
+    name: str
+    factory: Callable[[], click.Command]
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPackage:
+    """An importable package with task files, addressed as ``<name>/<task>``.
+
+    Args:
+        name: equal to the entry point's name.
+        package: the dotted name of the package.
+        summary: one line for ``proctor plugins show``.
+    """
+
+    name: str
+    package: str
+    summary: str = ""
