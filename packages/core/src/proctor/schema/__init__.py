@@ -30,6 +30,7 @@ from proctor.schema._events import (
     UnknownEvent,
 )
 from proctor.schema._ids import (
+    quick_id,
     short_uuid,
 )
 from proctor.schema._log import (
@@ -73,6 +74,16 @@ from proctor.schema._message import (
     UnknownContent,
     UnknownMessage,
 )
+from proctor.schema._option import (
+    GROUPS,
+    Option,
+)
+from proctor.schema._options import (
+    GENERATE_FIELDS,
+    EvalOptions,
+    env_name,
+    option_table,
+)
 from proctor.schema._output import (
     ChatCompletionChoice,
     Logprob,
@@ -115,9 +126,14 @@ from proctor.schema._tool import (
 )
 
 __all__ = [
+    "CORRECT",
+    "GENERATE_FIELDS",
+    "GROUPS",
+    "INCORRECT",
+    "NOANSWER",
+    "PARTIAL",
     "ApprovalEvent",
     "BaseEvent",
-    "CORRECT",
     "ChatCompletionChoice",
     "ChatMessage",
     "ChatMessageAssistant",
@@ -142,6 +158,7 @@ __all__ = [
     "EvalError",
     "EvalLog",
     "EvalMetric",
+    "EvalOptions",
     "EvalPlan",
     "EvalPlanStep",
     "EvalResults",
@@ -161,7 +178,6 @@ __all__ = [
     "EventsData",
     "GenerateConfig",
     "HeadlineMetric",
-    "INCORRECT",
     "InfoEvent",
     "JsonValue",
     "LogUpdate",
@@ -174,8 +190,7 @@ __all__ = [
     "ModelEvent",
     "ModelOutput",
     "ModelUsage",
-    "NOANSWER",
-    "PARTIAL",
+    "Option",
     "Provenance",
     "Record",
     "ResponseSchema",
@@ -207,5 +222,8 @@ __all__ = [
     "UnknownEvent",
     "UnknownMessage",
     "Value",
+    "env_name",
+    "option_table",
+    "quick_id",
     "short_uuid",
 ]

@@ -1,0 +1,139 @@
+"""The screen of a run: what the engine tells it, and what it must do with that."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+__all__ = [
+    "Display",
+    "GateSnapshot",
+    "MessageLevel",
+    "MetricSnapshot",
+    "RunMessage",
+    "RunSnapshot",
+    "UnitSnapshot",
+    "UnitStatus",
+]
+
+UnitStatus: TypeAlias = Literal["waiting", "running", "scoring", "done", "error", "cancelled"]
+MessageLevel: TypeAlias = Literal["info", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSnapshot:
+    """A metric of a finished unit.
+
+    ``scored`` of ``total`` samples have a score that counts in ``value``; the two stand beside every number shown.
+    ``stderr`` is the standard error of ``value``, ``None`` when it was not asked for.
+    """
+
+    scorer: str
+    name: str
+    value: float
+    stderr: float | None = None
+    scored: int | None = None
+    total: int | None = None
+    reducer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSnapshot:
+    """One task with one model, at one moment.
+
+    ``total`` is samples x epochs, ``None`` while a dataset of unknown length is read. ``done`` counts acknowledged
+    samples, failed ones included; ``running`` those that were started and are not done. ``errors`` maps a kind (an
+    exception's class name) to a count of samples. ``metrics`` are the running ``(label, value)`` pairs. ``retries``
+    counts repeated model requests.
+
+    The last four fields are known at the end: ``results``, ``outcomes`` (a kind such as ``limit:token`` or
+    ``unscored``, and the number of samples it befell), ``seconds`` of wall clock, ``error`` that ended the unit.
+    """
+
+    name: str
+    model: str
+    status: UnitStatus = "waiting"
+    total: int | None = None
+    done: int = 0
+    running: int = 0
+    errors: Mapping[str, int] = field(default_factory=dict)
+    metrics: tuple[tuple[str, float], ...] = ()
+    input_tokens: int = 0
+    output_tokens: int = 0
+    retries: int = 0
+    location: str = ""
+    results: tuple[MetricSnapshot, ...] = ()
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    seconds: float | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GateSnapshot:
+    """A gate in use: ``held`` of ``limit`` (``None``: no limit), and how many wait for it."""
+
+    name: str
+    held: int
+    limit: int | None
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunMessage:
+    """A sentence for the person who watches the run."""
+
+    text: str
+    level: MessageLevel = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class RunSnapshot:
+    """The whole run at one moment. ``elapsed`` is in seconds since its start; ``messages`` are the latest few."""
+
+    units: tuple[UnitSnapshot, ...] = ()
+    gates: tuple[GateSnapshot, ...] = ()
+    elapsed: float = 0.0
+    messages: tuple[RunMessage, ...] = ()
+
+
+class Display(ABC):
+    """What a screen implements.
+
+    The engine calls every method on one thread that the display has to itself, ``update`` at most ten times a second
+    with the newest snapshot. A display may be slow or raise: samples never wait for it, and a fault turns it off with
+    one warning. ``start`` comes first and ``finish`` last, each once; ``message`` may come at any time between.
+
+    A display that shows nothing but a title::
+
+        class TitleDisplay(Display):
+            def start(self, snapshot: RunSnapshot) -> None:
+                self.update(snapshot)
+
+            def update(self, snapshot: RunSnapshot) -> None:
+                done = sum(unit.done for unit in snapshot.units)
+                print(f"\\x1b]0;{done} done\\x07", end="", flush=True)
+
+            def finish(self, snapshot: RunSnapshot, exit_code: int) -> None:
+                self.update(snapshot)
+
+            def message(self, text: str, level: MessageLevel = "info") -> None:
+                print(text)
+    """
+
+    @abstractmethod
+    def start(self, snapshot: RunSnapshot) -> None:
+        """The plan is known and nothing has run."""
+
+    @abstractmethod
+    def update(self, snapshot: RunSnapshot) -> None:
+        """Something changed."""
+
+    @abstractmethod
+    def finish(self, snapshot: RunSnapshot, exit_code: int) -> None:
+        """The run is over: leave the terminal as it was found and show the results that the units now carry."""
+
+    @abstractmethod
+    def message(self, text: str, level: MessageLevel = "info") -> None:
+        """Show one sentence, above what is redrawn."""

@@ -1,0 +1,371 @@
+"""The settings of a generation as options: one entry for each field of ``GenerateConfig``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypedDict
+
+from proctor.schema._config import ResponseSchema
+from proctor.schema._option import Option
+
+__all__ = ["GenerateOptions"]
+
+
+class GenerateOptions(TypedDict, total=False):
+    """Every field of ``GenerateConfig``, by the same name."""
+
+    max_connections: Annotated[
+        int | None,
+        Option(
+            "--max-connections",
+            "Requests in flight at once, for each provider, credential and base URL. Turns the adaptive limit off.",
+            "Parallelism",
+            "int",
+            minimum=1,
+            default="adaptive",
+        ),
+    ]
+    adaptive_connections: Annotated[
+        bool | int | str | None,
+        Option(
+            "--adaptive-connections",
+            "Find the provider's capacity: true, false, the most to try (200), MIN-MAX or MIN-START-MAX.",
+            "Parallelism",
+            "connections",
+            metavar="true|false|MAX|MIN-START-MAX",
+            default="true, 1-20-100",
+        ),
+    ]
+    max_retries: Annotated[
+        int | None,
+        Option(
+            "--max-retries",
+            "How often a failed model request is sent again.",
+            "Generation",
+            "int",
+            minimum=0,
+            default="20",
+        ),
+    ]
+    timeout: Annotated[
+        float | None,
+        Option(
+            "--timeout",
+            "Seconds for one generation with all its retries, waits for a connection not counted.",
+            "Generation",
+            "number",
+            metavar="SECONDS",
+            above=0,
+            default="none",
+        ),
+    ]
+    attempt_timeout: Annotated[
+        float | None,
+        Option(
+            "--attempt-timeout",
+            "Seconds for one request, counted from when it is sent.",
+            "Generation",
+            "number",
+            metavar="SECONDS",
+            above=0,
+            default="600",
+        ),
+    ]
+    stream_idle_timeout: Annotated[
+        float | None,
+        Option(
+            "--stream-idle-timeout",
+            "Seconds of silence after which a streamed reply is given up and asked for again.",
+            "Generation",
+            "number",
+            metavar="SECONDS",
+            above=0,
+        ),
+    ]
+    system_message: Annotated[
+        str | None,
+        Option("--system-message", "A system message put before every conversation.", "Generation"),
+    ]
+    max_tokens: Annotated[
+        int | None,
+        Option(
+            "--max-tokens",
+            "The most tokens of one reply.",
+            "Generation",
+            "int",
+            minimum=1,
+            default="the model's own",
+        ),
+    ]
+    temperature: Annotated[
+        float | None,
+        Option("--temperature", "Sampling temperature; 0 is the most repeatable.", "Generation", "number", minimum=0),
+    ]
+    top_p: Annotated[
+        float | None,
+        Option(
+            "--top-p",
+            "Sample from the likeliest tokens that together have this probability.",
+            "Generation",
+            "number",
+            minimum=0,
+            maximum=1,
+        ),
+    ]
+    top_k: Annotated[
+        int | None,
+        Option("--top-k", "Sample from this many of the likeliest tokens.", "Generation", "int"),
+    ]
+    seed: Annotated[
+        int | None,
+        Option("--seed", "Seed of the model's sampling.", "Generation", "int"),
+    ]
+    stop_seqs: Annotated[
+        list[str] | None,
+        Option(
+            "--stop-seqs",
+            "Texts that end a reply, separated by commas or repeated.",
+            "Generation",
+            "texts",
+            metavar="A,B",
+        ),
+    ]
+    num_choices: Annotated[
+        int | None,
+        Option("--num-choices", "Replies to ask for with each request.", "Generation", "int", minimum=1),
+    ]
+    best_of: Annotated[
+        int | None,
+        Option(
+            "--best-of", "Replies made by the server, of which it returns the best.", "Generation", "int", minimum=1
+        ),
+    ]
+    frequency_penalty: Annotated[
+        float | None,
+        Option(
+            "--frequency-penalty",
+            "Penalty on tokens by how often they occurred.",
+            "Generation",
+            "number",
+            minimum=-2,
+            maximum=2,
+        ),
+    ]
+    presence_penalty: Annotated[
+        float | None,
+        Option(
+            "--presence-penalty",
+            "Penalty on tokens that occurred at all.",
+            "Generation",
+            "number",
+            minimum=-2,
+            maximum=2,
+        ),
+    ]
+    logit_bias: Annotated[
+        dict[int, float] | None,
+        Option(
+            "--logit-bias",
+            "Bias on token ids, from -100 to 100, such as 42=10,43=-10.",
+            "Generation",
+            "biases",
+            metavar="ID=BIAS,...",
+        ),
+    ]
+    logprobs: Annotated[
+        bool | None,
+        Option("--logprobs/--no-logprobs", "Ask for the log probability of each token.", "Generation", "flag"),
+    ]
+    top_logprobs: Annotated[
+        int | None,
+        Option(
+            "--top-logprobs",
+            "How many likeliest tokens to report at each place.",
+            "Generation",
+            "int",
+            minimum=0,
+        ),
+    ]
+    prompt_logprobs: Annotated[
+        int | None,
+        Option(
+            "--prompt-logprobs",
+            "How many log probabilities to report for each token of the prompt.",
+            "Generation",
+            "int",
+            minimum=0,
+        ),
+    ]
+    parallel_tool_calls: Annotated[
+        bool | None,
+        Option(
+            "--parallel-tool-calls/--no-parallel-tool-calls",
+            "Let the model call several tools in one reply.",
+            "Generation",
+            "flag",
+        ),
+    ]
+    internal_tools: Annotated[
+        bool | None,
+        Option(
+            "--internal-tools/--no-internal-tools",
+            "Use the provider's own form of a tool where it has one.",
+            "Generation",
+            "flag",
+        ),
+    ]
+    max_tool_output: Annotated[
+        int | None,
+        Option(
+            "--max-tool-output",
+            "The most bytes of a tool's output that the model sees.",
+            "Generation",
+            "int",
+            minimum=0,
+            default="16384",
+        ),
+    ]
+    cache_prompt: Annotated[
+        bool | str | None,
+        Option(
+            "--cache-prompt",
+            "Cache the prompt's beginning at the provider: true, false or auto.",
+            "Generation",
+            "bool_or_text",
+            metavar="auto|true|false",
+            choices=("auto",),
+        ),
+    ]
+    fallback_models: Annotated[
+        list[str] | None,
+        Option(
+            "--fallback-models",
+            "Models that the provider asks, in order, when its safety filter refuses.",
+            "Generation",
+            "texts",
+            metavar="A,B",
+        ),
+    ]
+    fail_on_refusal: Annotated[
+        bool | None,
+        Option(
+            "--fail-on-refusal/--no-fail-on-refusal",
+            "A refusal by the model is an error of its sample.",
+            "Errors",
+            "flag",
+        ),
+    ]
+    verbosity: Annotated[
+        str | None,
+        Option("--verbosity", "How wordy the reply is.", "Generation", "choice", choices=("low", "medium", "high")),
+    ]
+    effort: Annotated[
+        str | None,
+        Option(
+            "--effort",
+            "How many tokens the model spends on a reply.",
+            "Generation",
+            "choice",
+            choices=("low", "medium", "high", "xhigh", "max"),
+        ),
+    ]
+    reasoning_effort: Annotated[
+        str | None,
+        Option(
+            "--reasoning-effort",
+            "How much the model reasons.",
+            "Generation",
+            "choice",
+            choices=("none", "minimal", "low", "medium", "high", "xhigh", "max"),
+        ),
+    ]
+    reasoning_mode: Annotated[
+        str | None,
+        Option(
+            "--reasoning-mode",
+            "Standard, or more work on hard tasks.",
+            "Generation",
+            "choice",
+            choices=("standard", "pro"),
+        ),
+    ]
+    reasoning_tokens: Annotated[
+        int | None,
+        Option("--reasoning-tokens", "The most tokens of reasoning.", "Generation", "int", minimum=0),
+    ]
+    reasoning_summary: Annotated[
+        str | None,
+        Option(
+            "--reasoning-summary",
+            "Ask for a summary of the reasoning.",
+            "Generation",
+            "choice",
+            choices=("none", "concise", "detailed", "auto"),
+        ),
+    ]
+    reasoning_history: Annotated[
+        str | None,
+        Option(
+            "--reasoning-history",
+            "Which reasoning is sent back in later turns.",
+            "Generation",
+            "choice",
+            choices=("none", "all", "last", "auto"),
+        ),
+    ]
+    response_schema: Annotated[
+        ResponseSchema | dict[str, Any] | None,
+        Option(
+            "--response-schema",
+            "JSON schema that replies must fit: a file, or the JSON or YAML itself.",
+            "Generation",
+            "schema",
+            metavar="FILE|JSON",
+        ),
+    ]
+    extra_headers: Annotated[
+        dict[str, str] | None,
+        Option(
+            "--extra-headers",
+            "Headers added to each request, as a JSON or YAML mapping.",
+            "Generation",
+            "mapping",
+            metavar="MAPPING",
+        ),
+    ]
+    extra_body: Annotated[
+        dict[str, Any] | None,
+        Option(
+            "--extra-body",
+            "Fields added to the body of each request, as a JSON or YAML mapping.",
+            "Generation",
+            "mapping",
+            metavar="MAPPING",
+        ),
+    ]
+    modalities: Annotated[
+        list[str] | None,
+        Option("--modalities", "Kinds of output beside text, such as image.", "Generation", "texts", metavar="A,B"),
+    ]
+    cache: Annotated[
+        bool | str | None,
+        Option(
+            "--cache",
+            "Reuse replies to equal requests, for 7 days or the time given (1h, 3D, 6M).",
+            "Generation",
+            "bool_or_text",
+            metavar="[=AGE]",
+            bare=True,
+        ),
+    ]
+    batch: Annotated[
+        bool | int | None,
+        Option(
+            "--batch",
+            "Send requests through the provider's batch service, up to this many in a batch.",
+            "Generation",
+            "bool_or_int",
+            metavar="[=SIZE]",
+            minimum=1,
+            bare=True,
+        ),
+    ]
