@@ -1,6 +1,7 @@
 """What solvers, scorers, tools, metrics, agents and tasks are called, and with what they were made."""
 
 from proctor.registry._registry import (
+    Kind,
     RegistryInfo,
     component,
     create,
@@ -12,6 +13,7 @@ from proctor.registry._registry import (
 )
 
 __all__ = [
+    "Kind",
     "RegistryInfo",
     "component",
     "create",

@@ -1,0 +1,164 @@
+"""What a sandbox implements: a driver that makes sandboxes, and the sandboxes themselves.
+
+A driver is made once a run and provider; it makes, for each sample, one or more named sandboxes (the first is the
+default one), and takes them away again. All methods are awaited on the event loop and must not block it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar, overload
+
+__all__ = [
+    "ExecResult",
+    "OutputLimitExceededError",
+    "SandboxConnection",
+    "SandboxDriver",
+    "SandboxEnvironment",
+]
+
+T = TypeVar("T", str, bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult(Generic[T]):
+    """How a command ended, and what it wrote. ``success`` is a return code of 0; a signal ``n`` gives ``-n``."""
+
+    success: bool
+    returncode: int
+    stdout: T
+    stderr: T
+
+
+class OutputLimitExceededError(Exception):
+    """A command wrote, or a file held, more than may be taken in.
+
+    Attributes:
+        limit_str: the limit as a person reads it, such as ``10 MiB``.
+        truncated_output: what was read before the limit, or ``None`` when nothing was.
+    """
+
+    def __init__(self, limit_str: str, truncated_output: str | None = None) -> None:
+        super().__init__(f"the output is larger than the limit of {limit_str}")
+        self.limit_str = limit_str
+        self.truncated_output = truncated_output
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxConnection:
+    """How a person gets into a sandbox.
+
+    ``command`` is a shell command line; ``ports`` maps container ports (``"8080/tcp"``) to host ports; ``container``
+    is the name under which the provider knows the sandbox.
+    """
+
+    type: str
+    command: str
+    ports: Mapping[str, int] | None = None
+    container: str | None = None
+    vscode_command: tuple[str, ...] | None = field(default=None)
+
+
+class SandboxEnvironment(ABC):
+    """One machine, container or directory in which a sample's commands run.
+
+    Relative paths, and commands without ``cwd``, start in the sandbox's working directory.
+    """
+
+    @abstractmethod
+    async def exec(
+        self,
+        cmd: list[str],
+        input: str | bytes | None = None,
+        cwd: str | None = None,
+        env: dict[str, str] | None = None,
+        user: str | None = None,
+        timeout: float | None = None,
+    ) -> ExecResult[str]:
+        """Run ``cmd`` and wait for its end.
+
+        Args:
+            cmd: the program and its arguments; no shell is involved.
+            input: what the command reads from its standard input (nothing by default: an empty input).
+            cwd: working directory, relative to the sandbox's own.
+            env: variables added to the sandbox's environment.
+            user: user name or id to run as.
+            timeout: seconds after which the command and all its descendants are killed.
+
+        Raises:
+            TimeoutError: the timeout passed; everything that the command started is dead by then.
+            UnicodeDecodeError: the output is no UTF-8.
+            PermissionError: the command may not be executed (or not by ``user``).
+            OutputLimitExceededError: more than 10 MiB on standard output or standard error.
+        """
+
+    @overload
+    async def read_file(self, file: str, text: Literal[True] = True) -> str: ...
+
+    @overload
+    async def read_file(self, file: str, text: Literal[False]) -> bytes: ...
+
+    @abstractmethod
+    async def read_file(self, file: str, text: bool = True) -> str | bytes:
+        """The contents of ``file``: decoded as UTF-8 with newlines as they are, or as bytes when ``text`` is false.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            IsADirectoryError: ``file`` is a directory.
+            PermissionError: the file may not be read.
+            UnicodeDecodeError: ``text`` was asked for and the file is no UTF-8.
+            OutputLimitExceededError: the file is larger than 100 MiB.
+        """
+
+    @abstractmethod
+    async def write_file(self, file: str, contents: str | bytes) -> None:
+        """Write ``contents`` to ``file``, replacing what it held; parent directories are made.
+
+        Raises:
+            PermissionError: the file may not be written.
+            IsADirectoryError: ``file`` is a directory.
+        """
+
+    async def connection(self, *, user: str | None = None) -> SandboxConnection:
+        """How a person gets into this sandbox (as ``user``).
+
+        Raises:
+            ConnectionError: there is no way in.
+        """
+        raise ConnectionError(f"{type(self).__name__} offers no connection: its commands run through exec() only")
+
+
+class SandboxDriver(ABC):
+    """Makes the sandboxes of one provider. One driver serves a whole run; its methods may run concurrently."""
+
+    async def task_init(self, task: str, config: Any) -> None:  # noqa: B027  # a driver may have nothing to prepare
+        """Prepare for the samples of ``task`` that use ``config`` (build or pull images, check the engine).
+
+        Called once for each distinct configuration of a task, before its first sample.
+        """
+
+    @abstractmethod
+    async def sample_init(self, task: str, config: Any, metadata: dict[str, Any]) -> dict[str, SandboxEnvironment]:
+        """Make the sandboxes of one sample.
+
+        Args:
+            task: the name of the task.
+            config: the provider's own configuration, from the task or the sample (``None`` without one).
+            metadata: the sample's metadata.
+
+        Returns:
+            The sandboxes by name; the first is the default one.
+        """
+
+    @abstractmethod
+    async def sample_cleanup(self, envs: dict[str, SandboxEnvironment], interrupted: bool) -> None:
+        """Take away what ``sample_init`` made. ``interrupted``: the sample was cancelled; be quick."""
+
+    async def task_cleanup(self, task: str, config: Any, cleanup: bool) -> None:  # noqa: B027  # as task_init
+        """Take away what ``task_init`` made, unless the user asked to keep it (``cleanup`` is false)."""
+
+    async def reap(self, run_id: str | None) -> list[str]:
+        """Take away what a dead run (``None``: any dead run) left behind; the names of what was removed."""
+        return []

@@ -1,0 +1,103 @@
+"""Solvers one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from proctor.registry import loggable
+from proctor.schema import EvalPlanStep
+from proctor.solver._solver import Generate, Solver, SolverLike, adapt_solver, solver, solver_name, solver_params
+from proctor.solver._state import TaskState, set_sample_state
+
+__all__ = ["Chain", "chain", "plan_steps", "run_solver"]
+
+
+class Chain(Sequence[Solver]):
+    """Solvers that run one after the other, until one says that the sample is completed.
+
+    Args:
+        solvers: the solvers; chains among them are taken apart.
+    """
+
+    def __init__(self, solvers: Sequence[SolverLike]) -> None:
+        self._solvers: list[Solver] = []
+        for each in solvers:
+            if isinstance(each, Chain):
+                self._solvers.extend(each)
+            else:
+                self._solvers.append(adapt_solver(each))
+
+    @overload
+    def __getitem__(self, index: int) -> Solver: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Solver]: ...
+
+    def __getitem__(self, index: int | slice) -> Solver | Sequence[Solver]:
+        return self._solvers[index]
+
+    def __len__(self) -> int:
+        return len(self._solvers)
+
+    def __iter__(self) -> Iterator[Solver]:
+        return iter(self._solvers)
+
+    async def __call__(self, state: TaskState, generate: Generate) -> TaskState:
+        """Run the solvers, each in a span of its own."""
+        for each in self._solvers:
+            state = await _step(each, state, generate)
+            if state.completed:
+                break
+        return state
+
+
+async def _step(each: Solver, state: TaskState, generate: Generate) -> TaskState:
+    from proctor.log import span
+
+    with span(solver_name(each), type="solver"):
+        after = await each(state, generate)
+    if not isinstance(after, TaskState):
+        raise TypeError(
+            f"solver {solver_name(each)!r} returned {type(after).__name__}, not the state: end it with 'return state'"
+        )
+    if after is not state:
+        set_sample_state(after)
+    return after
+
+
+async def run_solver(solver: SolverLike, state: TaskState, generate: Generate) -> TaskState:
+    """Run ``solver`` (a chain solver by solver), each in a span named after it.
+
+    Raises:
+        TypeError: if a solver does not return a state.
+    """
+    whole = solver if isinstance(solver, Chain) else Chain([solver])
+    return await whole(state, generate)
+
+
+@solver
+def chain(*solvers: SolverLike | Sequence[SolverLike]) -> Solver:
+    """Solvers one after the other; it stops early when one sets ``state.completed``.
+
+    Args:
+        solvers: solvers or agents, or sequences of them.
+    """
+    flat: list[SolverLike] = []
+    for each in solvers:
+        if isinstance(each, Sequence) and not isinstance(each, Chain):
+            flat.extend(each)
+        else:
+            flat.append(each)
+    return Chain(flat)
+
+
+def plan_steps(solver: SolverLike) -> list[EvalPlanStep]:
+    """How the log describes ``solver``: one step for each solver of a chain."""
+    steps = []
+    for each in solver if isinstance(solver, Chain) else [solver]:
+        params, passed = solver_params(each)
+        steps.append(
+            EvalPlanStep(solver=solver_name(each), params=loggable(dict(params)), params_passed=loggable(dict(passed)))
+        )
+    return steps
