@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from proctor.contracts._display import Display, GateSnapshot, RunSnapshot, UnitSnapshot
+    from proctor.contracts._display import Display, GateSnapshot, MetricSnapshot, RunMessage, RunSnapshot, UnitSnapshot
     from proctor.contracts._errors import PrerequisiteError, UsageError
     from proctor.contracts._logstore import LogSink, LogStore, Stat
     from proctor.contracts._model import ModelAPI, RateLimits, Retry, record_call
@@ -50,6 +50,7 @@ __all__ = [
     "LogSink",
     "LogStore",
     "LogStoreProvider",
+    "MetricSnapshot",
     "ModelAPI",
     "ModelFactory",
     "ModelProvider",
@@ -61,6 +62,7 @@ __all__ = [
     "RateLimits",
     "Retry",
     "RunEnd",
+    "RunMessage",
     "RunRow",
     "RunSnapshot",
     "RunStart",
@@ -85,6 +87,8 @@ __all__ = [
 _HOME = {
     "Display": "_display",
     "GateSnapshot": "_display",
+    "MetricSnapshot": "_display",
+    "RunMessage": "_display",
     "RunSnapshot": "_display",
     "UnitSnapshot": "_display",
     "PrerequisiteError": "_errors",

@@ -78,6 +78,13 @@ from proctor.schema._option import (
     GROUPS,
     Option,
 )
+from proctor.schema._option_text import (
+    check_options,
+    env_options,
+    load_config,
+    parse_option,
+    parse_scalar,
+)
 from proctor.schema._options import (
     GENERATE_FIELDS,
     EvalOptions,
@@ -222,8 +229,13 @@ __all__ = [
     "UnknownEvent",
     "UnknownMessage",
     "Value",
+    "check_options",
     "env_name",
+    "env_options",
+    "load_config",
     "option_table",
+    "parse_option",
+    "parse_scalar",
     "quick_id",
     "short_uuid",
 ]
