@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from proctor.contracts._display import Display, GateSnapshot, MetricSnapshot, RunMessage, RunSnapshot, UnitSnapshot
     from proctor.contracts._errors import PrerequisiteError, UsageError
     from proctor.contracts._logstore import LogSink, LogStore, Stat
-    from proctor.contracts._model import ModelAPI, RateLimits, Retry, record_call
+    from proctor.contracts._model import CallRecord, ModelAPI, RateLimits, Retry, current_call, record_call
     from proctor.contracts._observer import (
         Observer,
         RunEnd,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from proctor.contracts._startup import StartupContext
 
 __all__ = [
+    "CallRecord",
     "CommandProvider",
     "Display",
     "DisplayProvider",
@@ -80,6 +81,7 @@ __all__ = [
     "UnitInfo",
     "UnitSnapshot",
     "UsageError",
+    "current_call",
     "record_call",
 ]
 
@@ -96,9 +98,11 @@ _HOME = {
     "LogSink": "_logstore",
     "LogStore": "_logstore",
     "Stat": "_logstore",
+    "CallRecord": "_model",
     "ModelAPI": "_model",
     "RateLimits": "_model",
     "Retry": "_model",
+    "current_call": "_model",
     "record_call": "_model",
     "Observer": "_observer",
     "RunEnd": "_observer",

@@ -1,0 +1,147 @@
+"""One generate call: gate, attempts, waits, and the event that tells of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+
+from proctor.concurrency import Gate
+from proctor.contracts._model import CallRecord, Retry, current_call
+from proctor.limits import SampleLimits
+from proctor.model._retry import (
+    DEFAULT_ATTEMPT_TIMEOUT,
+    DEFAULT_MAX_RETRIES,
+    AttemptTimeout,
+    GenerateTimeout,
+    backoff,
+)
+from proctor.schema import ChatMessage, GenerateConfig, ModelOutput, ToolChoice, ToolInfo, quick_id
+
+if TYPE_CHECKING:
+    from proctor.model._model import Model
+
+__all__ = ["Generation"]
+
+
+class Generation:
+    """The attempts of one generate call; ``retries`` and ``record`` (the last raw call) can be read at any time."""
+
+    __slots__ = ("_config", "_infos", "_limits", "_messages", "_model", "_spent", "_tool_choice", "record", "retries")
+
+    def __init__(
+        self,
+        model: Model,
+        messages: list[ChatMessage],
+        infos: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+        limits: SampleLimits | None,
+    ) -> None:
+        self.record = CallRecord()
+        self.retries = 0
+        self._model = model
+        self._messages = messages
+        self._infos = infos
+        self._tool_choice = tool_choice
+        self._config = config
+        self._limits = limits
+        self._spent = 0.0  # seconds since the first send, waits for gates left out
+
+    async def run(self) -> ModelOutput:
+        """Send until there is an answer, a permanent error or no budget left."""
+        pacing = self._model.pacing
+        own, shared = self._model.connection_gates()
+        while True:
+            if own is not None:
+                await self._enter(own)
+            try:
+                await self._enter(shared)
+                started = pacing.now()
+                try:
+                    output = await self._attempt()
+                    seconds = pacing.now() - started
+                    break
+                except Exception as failure:
+                    error = failure
+                finally:
+                    shared.release()
+            finally:
+                if own is not None:
+                    own.release()
+            await self._before_retry(error, pacing.now() - started)
+        if output.time is None:
+            output.time = seconds
+        for choice in output.choices:
+            if choice.message.id is None:
+                choice.message.id = quick_id()
+        return output
+
+    async def _enter(self, gate: Gate) -> None:
+        if not gate.try_acquire():
+            with self._waiting():
+                await gate.acquire()
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        if self._limits is None:
+            yield
+        else:
+            with self._limits.pause():
+                yield
+
+    async def _attempt(self) -> ModelOutput:
+        """One request, with the clock that runs out first: the attempt's or that of the whole call."""
+        config = self._config
+        limit = DEFAULT_ATTEMPT_TIMEOUT if config.attempt_timeout is None else config.attempt_timeout
+        last = config.timeout is not None and config.timeout - self._spent <= limit
+        if last and config.timeout is not None:
+            limit = config.timeout - self._spent
+        self.record = CallRecord()
+        token = current_call.set(self.record)
+        try:
+            with anyio.CancelScope(deadline=anyio.current_time() + limit) as scope:
+                return await self._model.api.generate(self._messages, self._infos, self._tool_choice, config)
+        finally:
+            current_call.reset(token)
+            if scope.cancelled_caught:
+                if last:
+                    raise GenerateTimeout(
+                        f"{self._model.name}: no answer within the timeout of {config.timeout:g} s "
+                        f"({self.retries} retries); raise --timeout to wait longer"
+                    )
+                raise AttemptTimeout(
+                    f"{self._model.name}: no answer within {limit:g} s of sending; "
+                    "raise --attempt-timeout to wait longer"
+                )
+        raise AssertionError("unreachable")
+
+    async def _before_retry(self, error: Exception, seconds: float) -> None:
+        """Wait until the next attempt may be sent, the connection given back; or raise ``error`` for good."""
+        self._spent += seconds
+        if isinstance(error, GenerateTimeout):
+            raise error
+        retry = Retry("transient") if isinstance(error, AttemptTimeout) else self._model.api.classify(error)
+        if retry.kind == "permanent":
+            raise error
+        budget = DEFAULT_MAX_RETRIES if self._config.max_retries is None else self._config.max_retries
+        if self.retries >= budget:
+            error.add_note(f"gave up after {self.retries + 1} attempts; raise --max-retries to try longer")
+            raise error
+        self.retries += 1
+        self._model.count_retry(retry.kind)
+        if self._limits is not None:
+            self._limits.waited(seconds)  # a failed attempt is a wait for the provider, not work of the sample
+        pacing = self._model.pacing
+        delay = backoff(self.retries, retry.after, pacing.random())
+        timeout = self._config.timeout
+        if timeout is not None and self._spent + delay >= timeout:
+            raise GenerateTimeout(
+                f"{self._model.name}: the timeout of {timeout:g} s ends before the next retry, {delay:.1f} s from now; "
+                f"the last error was {type(error).__name__}: {error}"
+            ) from error
+        with self._waiting():
+            await pacing.sleep(delay)
+        self._spent += delay

@@ -1,0 +1,160 @@
+"""The mock provider: scripted answers, latency and failures, without a network."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import anyio
+
+from proctor.contracts import ModelAPI, Retry, UsageError, record_call
+from proctor.schema import ChatMessage, GenerateConfig, ModelOutput, ModelUsage, ToolChoice, ToolInfo
+
+__all__ = ["MockAPI", "MockArgs", "MockError"]
+
+Reply: TypeAlias = str | ModelOutput
+Script: TypeAlias = Callable[[list[ChatMessage], list[ToolInfo], ToolChoice, GenerateConfig], Reply | Awaitable[Reply]]
+
+
+@dataclass
+class MockArgs:
+    """The arguments of the mock provider.
+
+    Attributes:
+        latency: seconds that every request takes.
+        answers: a file of answers: one a line, or JSON: an array (answers or model outputs, used in turn, then again
+            from the first), or an object from the text of the last user message to its answer (``*`` for any other).
+        failures: how many requests fail before the first one succeeds.
+        failure_every: every n-th request fails (0: none does).
+        failure: what kind of failure that is.
+        retry_after: seconds that a failure asks to wait.
+        custom_outputs: for Python code: outputs used once, in turn, or a function of (input, tools, tool_choice,
+            config).
+    """
+
+    latency: float = 0.0
+    answers: str | None = None
+    failures: int = 0
+    failure_every: int = 0
+    failure: Literal["rate_limit", "transient", "permanent"] = "transient"
+    retry_after: float | None = None
+    custom_outputs: Any = None
+
+
+class MockError(Exception):
+    """A failure that the mock was told to have."""
+
+
+class MockAPI(ModelAPI):
+    """Answers without asking anyone. The factory of the provider ``mock``.
+
+    Args:
+        name: the part of the model name after ``mock/``; any will do.
+        args: what to answer, how fast, and when to fail.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: GenerateConfig | None = None,
+        args: MockArgs | None = None,
+    ) -> None:
+        super().__init__(name, base_url=base_url, config=config)
+        self._args = args or MockArgs()
+        self._requests = 0
+        self._answers = _read_answers(self._args.answers) if self._args.answers is not None else None
+        self._script: Script | None = None
+        self._outputs: Iterator[Reply] | None = None
+        outputs = self._args.custom_outputs
+        if callable(outputs):
+            self._script = outputs
+        elif isinstance(outputs, Iterable):
+            self._outputs = iter([outputs] if isinstance(outputs, str) else outputs)
+
+    def connection_key(self) -> str:
+        """One gate for all mock models."""
+        return self.hash_key("mock", None, self.base_url)
+
+    def classify(self, exc: BaseException) -> Retry:
+        """As ``failure`` and ``retry_after`` say."""
+        if isinstance(exc, MockError):
+            return Retry(self._args.failure, self._args.retry_after)
+        return super().classify(exc)
+
+    async def generate(
+        self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig
+    ) -> ModelOutput:
+        """The next scripted answer, after ``latency`` seconds."""
+        number = self._requests = self._requests + 1
+        args = self._args
+        if args.latency > 0:
+            await anyio.sleep(args.latency)
+        if number <= args.failures or (args.failure_every and number % args.failure_every == 0):
+            raise MockError(f"request {number} to {self.model_name} failed as told ({args.failure})")
+        reply = await self._reply(number, input, tools, tool_choice, config)
+        output = self._output(reply) if isinstance(reply, str) else reply
+        if output.usage is None:
+            output.usage = _usage(input, output)
+        record_call({"model": self.model_name, "messages": len(input)}, {"completion": output.completion})
+        return output
+
+    def _output(self, text: str) -> ModelOutput:
+        return ModelOutput.from_content(self.model_name, text)
+
+    async def _reply(
+        self,
+        number: int,
+        input: list[ChatMessage],
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> Reply:
+        if self._script is not None:
+            reply = self._script(input, tools, tool_choice, config)
+            return await reply if inspect.isawaitable(reply) else reply
+        if self._outputs is not None:
+            try:
+                return next(self._outputs)
+            except StopIteration:
+                raise UsageError(f"custom_outputs of mock/{self.model_name} ended before request {number}") from None
+        default = f"Default output from mock/{self.model_name}"
+        if isinstance(self._answers, dict):
+            asked = next((message.text for message in reversed(input) if message.role == "user"), "")
+            return self._answers.get(asked, self._answers.get("*", default))
+        if self._answers:
+            answer = self._answers[(number - 1) % len(self._answers)]
+            return answer if isinstance(answer, str) else answer.model_copy(deep=True)
+        return default
+
+
+def _usage(input: list[ChatMessage], output: ModelOutput) -> ModelUsage:
+    """Four characters a token, at least one: a rule of thumb, steady from run to run."""
+    asked = sum(len(message.content) if isinstance(message.content, str) else len(message.text) for message in input)
+    input_tokens, output_tokens = asked // 4 + 1, len(output.completion) // 4 + 1
+    return ModelUsage(input_tokens=input_tokens, output_tokens=output_tokens, total_tokens=input_tokens + output_tokens)
+
+
+def _read_answers(file: str) -> list[Reply] | dict[str, str]:
+    try:
+        text = Path(file).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"-M answers={file}: cannot read the file ({error})") from None
+    if text.lstrip()[:1] not in ("[", "{"):
+        return list(text.splitlines())
+    try:
+        data = json.loads(text)
+        if isinstance(data, dict):
+            return {str(asked): str(answer) for asked, answer in data.items()}
+        return [answer if isinstance(answer, str) else ModelOutput.model_validate(answer) for answer in data]
+    except ValueError as error:
+        raise UsageError(
+            f"-M answers={file}: not JSON of answers ({error}); write an array of texts or model outputs, an object "
+            "from prompt to answer, or plain text with one answer a line"
+        ) from None

@@ -1,0 +1,200 @@
+"""Model: what a solver calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from proctor.concurrency import Gate, connection_gate
+from proctor.contracts._model import ModelAPI, RateLimits
+from proctor.limits import LimitExceededError, sample_limits
+from proctor.log import Transcript, now_iso, transcript
+from proctor.model._active import active_model
+from proctor.model._generate import Generation
+from proctor.model._input import collapse, conversation, tool_infos
+from proctor.model._record import model_logging
+from proctor.model._retry import Pacing
+from proctor.schema import (
+    ChatCompletionChoice,
+    ChatMessage,
+    ChatMessageAssistant,
+    GenerateConfig,
+    ModelEvent,
+    ModelOutput,
+    ToolChoice,
+    ToolInfo,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["DEFAULT_CONNECTIONS", "Model"]
+
+DEFAULT_CONNECTIONS = 20
+"""How many requests run at once against a provider that says nothing about it."""
+
+
+class Model:
+    """A model that can be asked: a provider's API with the settings, the gate, the retries and the record around it.
+
+    Args:
+        api: what sends one request.
+        config: settings of all levels above the call, already merged.
+        name: ``provider/model``.
+        role: the role that it plays in the task (``grader``), or None.
+        max_connections: the provider's own limit of requests at once.
+        own_connections: a smaller limit of this model alone, inside the one it shares with others on its credential.
+        args: the model arguments (``-M``), for the log.
+        pacing: where time and chance come from.
+    """
+
+    def __init__(
+        self,
+        api: ModelAPI,
+        config: GenerateConfig | None = None,
+        name: str | None = None,
+        *,
+        role: str | None = None,
+        max_connections: int | None = None,
+        own_connections: int | None = None,
+        args: Mapping[str, Any] | None = None,
+        pacing: Pacing | None = None,
+    ) -> None:
+        self.api = api
+        self.config = config or GenerateConfig()
+        self.name = name or api.model_name
+        self.role = role
+        self.args = dict(args or {})
+        self.pacing = pacing or Pacing()
+        self.retries: dict[str, int] = {}
+        self._max_connections = max_connections or DEFAULT_CONNECTIONS
+        self._own_connections = own_connections
+        self._own: Gate | None = None
+        self._key: str | None = None
+        self._headers: Mapping[str, str] | None = None
+
+    def with_config(self, config: GenerateConfig, *, role: str | None = None) -> Model:
+        """This model with ``config`` laid over its settings (and a role); the API and its connections are shared."""
+        model = Model(
+            self.api,
+            self.config.merge(config),
+            self.name,
+            role=role or self.role,
+            max_connections=self._max_connections,
+            own_connections=self._own_connections,
+            args=self.args,
+            pacing=self.pacing,
+        )
+        model.retries = self.retries
+        return model
+
+    async def generate(
+        self,
+        input: str | Sequence[ChatMessage],
+        tools: Sequence[Any] = (),
+        tool_choice: ToolChoice | None = None,
+        config: GenerateConfig | None = None,
+        cache: bool = False,
+    ) -> ModelOutput:
+        """Ask the model and return its reply.
+
+        Args:
+            input: the conversation, or the text of one user message.
+            tools: what the model may call: ``ToolInfo`` objects or tools made with ``@tool``.
+            tool_choice: ``auto`` (the default), ``any``, ``none`` or one function.
+            config: settings of this call, laid over the model's.
+            cache: whether an earlier reply to the same question may be used.
+
+        Raises:
+            TimeoutError: when ``timeout`` or, in all attempts, ``attempt_timeout`` ran out.
+            LimitExceededError: when the reply used more than the sample may.
+            Exception: what the provider raised, when it is permanent or the retries are used up.
+        """
+        config = self.config if config is None else self.config.merge(config)
+        messages = conversation(input, config)
+        infos = tool_infos(tools) if tools else []
+        tool_choice = tool_choice or "auto"
+        api = self.api
+        if api.collapse_user_messages or api.collapse_assistant_messages:
+            messages = collapse(messages, users=api.collapse_user_messages, assistants=api.collapse_assistant_messages)
+        limits = sample_limits()
+        call = Generation(self, messages, infos, tool_choice, config, limits)
+        log = transcript()
+        event = self._begin(log, messages, infos, tool_choice, config)
+        try:
+            output = await call.run()
+        except BaseException as error:
+            self._failed(log, event, call, error)
+            raise
+        self._completed(log, event, call, output)
+        self._headers = call.record.headers
+        if limits is not None and output.usage is not None:
+            limits.record_usage(self.name, self.role, output.usage)
+        return output
+
+    def _begin(
+        self,
+        log: Transcript,
+        messages: list[ChatMessage],
+        infos: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> ModelEvent:
+        event = ModelEvent(
+            model=self.name, role=self.role, tools=infos, tool_choice=tool_choice, config=config, pending=True
+        )
+        # Set afterwards: validation would look at every message again at every turn.
+        event.input = model_logging().input(messages)
+        log.event(event)
+        return event
+
+    def _completed(self, log: Transcript, event: ModelEvent, call: Generation, output: ModelOutput) -> None:
+        event.output = output
+        event.call = model_logging().call(call.record, self.name, log, error=False)
+        event.retries = call.retries or None
+        event.working_time = output.time
+        event.completed = now_iso()
+        event.pending = None
+
+    def _failed(self, log: Transcript, event: ModelEvent, call: Generation, error: BaseException) -> None:
+        message = ChatMessageAssistant(content="", model=self.name, source="generate")
+        event.output = ModelOutput(model=self.name, choices=[ChatCompletionChoice(message=message)])
+        if isinstance(error, anyio.get_cancelled_exc_class()):
+            event.error = "Cancelled by system"
+        elif isinstance(error, LimitExceededError):
+            event.error = "Cancelled by limit"
+        else:
+            event.error = f"{type(error).__name__}: {error}"
+            event.call = model_logging().call(call.record, self.name, log, error=True)
+        event.retries = call.retries or None
+        event.pending = None
+
+    def connection_gates(self) -> tuple[Gate | None, Gate]:
+        """The gate of this model alone (None without one that is smaller) and the one that it shares."""
+        if self._key is None:
+            self._key = self.api.connection_key()
+        active = active_model.get()
+        run = self if active is None else active
+        shared = connection_gate(self._key, run.config.max_connections or self._max_connections, self.name)
+        limit = self._own_connections
+        if limit is None or run.api is self.api or (shared.limit is not None and shared.limit <= limit):
+            return None, shared
+        if self._own is None:
+            self._own = Gate(f"{self.name} (own)", limit)
+        return self._own, shared
+
+    def count_retry(self, kind: str) -> None:
+        """Count a repeated request, by what made it necessary."""
+        self.retries[kind] = self.retries.get(kind, 0) + 1
+
+    def rate_limits(self) -> RateLimits | None:
+        """What the provider said about its quota in its latest answer."""
+        return None if self._headers is None else self.api.limits(self._headers)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"Model({self.name!r})"

@@ -1,0 +1,117 @@
+"""What the transcript keeps of a generate call: its event, and the raw call of some."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from proctor.contracts._model import CallRecord
+from proctor.schema import ChatMessage, ContentImage, ModelCall
+
+__all__ = ["KEPT_CALLS", "ModelLogging", "configure_model_logging", "model_logging"]
+
+KEPT_CALLS = 5
+"""How many successful raw calls of one model in one sample are kept when nothing else is said."""
+REMOVED = "<base64-data-removed>"
+
+_DATA_URI = re.compile(r"(data:[\w.+/-]*(?:;[\w.=+-]+)*;base64,).*", re.DOTALL)
+_BASE64 = re.compile(r"[A-Za-z0-9+/_=\r\n-]+")
+_BASE64_KEYS = frozenset({"data", "file_data", "b64_json"})
+
+
+class ModelLogging:
+    """What is kept of raw calls and images, and how many calls were kept so far."""
+
+    __slots__ = ("_counts", "_loose", "log_images", "log_model_api")
+
+    def __init__(self, log_model_api: bool | None = None, log_images: bool = True) -> None:
+        self.log_model_api = log_model_api
+        self.log_images = log_images
+        self._counts: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
+        self._loose: dict[str, int] = {}
+
+    def call(self, record: CallRecord, model: str, owner: object, *, error: bool) -> ModelCall | None:
+        """The raw call as the log keeps it, or None. ``owner`` (a transcript) has a count of its own.
+
+        Errors are always kept; successes all, none, or the first five of a model.
+        """
+        if record.request is None:
+            return None
+        if not error and self.log_model_api is not True:
+            if self.log_model_api is False:
+                return None
+            counts = self._counts_of(owner)
+            seen = counts.get(model, 0)
+            if seen >= KEPT_CALLS:
+                return None
+            counts[model] = seen + 1
+        return ModelCall(
+            request=without_media(record.request),
+            response=without_media(record.response),
+            time=record.time,
+            error=True if error else None,
+        )
+
+    def _counts_of(self, owner: object) -> dict[str, int]:
+        try:
+            return self._counts.setdefault(owner, {})
+        except TypeError:  # an owner without weak references: one count for all
+            return self._loose
+
+    def input(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+        """The messages for the event: a new list of the same objects, images taken out when they are not logged."""
+        if self.log_images:
+            return list(messages)
+        return [_without_images(message) for message in messages]
+
+
+_default = ModelLogging()
+_logging: ContextVar[ModelLogging] = ContextVar("proctor_model_logging", default=_default)
+
+
+def model_logging() -> ModelLogging:
+    """What holds in this context."""
+    return _logging.get()
+
+
+def configure_model_logging(log_model_api: bool | None = None, log_images: bool = True) -> None:
+    """Say for the current context (a run, a sample) what model events keep.
+
+    Args:
+        log_model_api: True keeps every raw call, False only those that failed, None also the first five successful ones
+            of each model in each sample.
+        log_images: False replaces images (data URIs) in the input of model events.
+    """
+    _logging.set(ModelLogging(log_model_api, log_images))
+
+
+def _without_images(message: ChatMessage) -> ChatMessage:
+    if isinstance(message.content, str):
+        return message
+    content = [
+        part.model_copy(update={"image": REMOVED})
+        if isinstance(part, ContentImage) and part.image.startswith("data:")
+        else part
+        for part in message.content
+    ]
+    return message.model_copy(update={"content": content})
+
+
+def without_media(value: Any, key: str = "") -> Any:
+    """``value`` (JSON data) with base64 media replaced by a marker; what has none is returned as it is, not copied."""
+    if isinstance(value, str):
+        if len(value) < 200:
+            return value
+        if value.startswith("data:"):
+            return _DATA_URI.sub(lambda found: found.group(1) + REMOVED, value)
+        return REMOVED if key in _BASE64_KEYS and _BASE64.fullmatch(value) else value
+    if isinstance(value, dict):
+        changed = {k: new for k, v in value.items() if (new := without_media(v, k)) is not v}
+        return {**value, **changed} if changed else value
+    if isinstance(value, list):
+        items = [without_media(item, key) for item in value]
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    return value
