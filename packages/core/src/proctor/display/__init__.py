@@ -1,1 +1,92 @@
+"""What a screen implements, and the screens that come with the core: none, plain and rich."""
 
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+from proctor.contracts import Display, GateSnapshot, MetricSnapshot, RunMessage, RunSnapshot, UnitSnapshot
+
+if TYPE_CHECKING:
+    from proctor.display._none import NoneDisplay
+    from proctor.display._plain import PlainDisplay, write_line
+    from proctor.display._report import report_text
+    from proctor.display._results import unit_from_log
+    from proctor.display._rich import RichDisplay
+
+__all__ = [
+    "Display",
+    "GateSnapshot",
+    "MetricSnapshot",
+    "NoneDisplay",
+    "PlainDisplay",
+    "RichDisplay",
+    "RunMessage",
+    "RunSnapshot",
+    "UnitSnapshot",
+    "default_display",
+    "none_display",
+    "plain_display",
+    "report_text",
+    "rich_display",
+    "unit_from_log",
+    "write_line",
+]
+
+# rich takes as long to import as all of the core, and a run in CI never shows it.
+_HOME = {
+    "NoneDisplay": "_none",
+    "PlainDisplay": "_plain",
+    "RichDisplay": "_rich",
+    "report_text": "_report",
+    "unit_from_log": "_results",
+    "write_line": "_plain",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"proctor.display.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'proctor.display' has no attribute {name!r}")
+
+
+def _can_draw(stream: TextIO | None) -> bool:
+    """Whether lines on ``stream`` can be drawn over: a terminal that is not dumb and knows Unicode."""
+    try:
+        terminal = stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+    encoding = (getattr(stream, "encoding", None) or "").lower().replace("-", "")
+    return terminal and os.environ.get("TERM", "").lower() not in ("dumb", "unknown") and encoding.startswith("utf")
+
+
+def default_display(stream: TextIO | None = None) -> str:
+    """``rich`` when ``stream`` (standard output) is a terminal that can be drawn on, ``plain`` otherwise."""
+    return "rich" if _can_draw(stream or sys.stdout) else "plain"
+
+
+def none_display(args: object = None) -> Display:
+    """Make the screen that shows nothing."""
+    from proctor.display._none import NoneDisplay
+
+    return NoneDisplay()
+
+
+def plain_display(args: object = None) -> Display:
+    """Make the screen of whole lines."""
+    from proctor.display._plain import PlainDisplay
+
+    return PlainDisplay()
+
+
+def rich_display(args: object = None) -> Display:
+    """Make the screen of a terminal; where standard output can't be drawn on, the plain one instead."""
+    if not _can_draw(sys.stdout):
+        return plain_display()
+    from proctor.display._rich import RichDisplay
+
+    return RichDisplay()

@@ -1,0 +1,110 @@
+"""What is left on the terminal when a run is over: for each unit its scores, what befell it, and where its log is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from proctor.contracts import MetricSnapshot, UnitSnapshot
+from proctor.display._text import counts, duration, number, plural, tokens
+
+__all__ = ["Row", "UnitReport", "report", "report_text"]
+
+_MOST_METRICS = 24  # a metric grouped by 57 subjects would push everything else off the screen
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a report; ``kind`` is what a coloured screen chooses a style by."""
+
+    label: str
+    value: str
+    note: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitReport:
+    """A unit: its heading (``name``, ``model``, ``ending``) and the rows below it."""
+
+    name: str
+    model: str
+    status: str
+    ending: str
+    rows: tuple[Row, ...]
+
+
+def report(unit: UnitSnapshot) -> UnitReport:
+    """The report of a finished unit."""
+    took = "" if unit.seconds is None else f" in {duration(unit.seconds)}"
+    ending = {"done": f"done{took}", "error": f"failed{took}", "cancelled": f"cancelled{took}"}
+    return UnitReport(
+        name=unit.name,
+        model=unit.model,
+        status=unit.status,
+        ending=ending.get(unit.status, unit.status),
+        rows=tuple(_rows(unit)),
+    )
+
+
+def report_text(units: Sequence[UnitSnapshot]) -> list[str]:
+    """The reports of all units as lines of plain text, with a blank line between two units."""
+    lines: list[str] = []
+    for unit in units:
+        item = report(unit)
+        if lines:
+            lines.append("")
+        lines.append(" · ".join(filter(None, (item.name, item.model, item.ending))))
+        labels = max((len(row.label) for row in item.rows), default=0)
+        values = max((len(row.value) for row in item.rows if row.note), default=0)
+        for row in item.rows:
+            text = f"  {row.label:<{labels}}  {row.value:<{values}}  {row.note}" if row.note else ""
+            lines.append((text or f"  {row.label:<{labels}}  {row.value}").rstrip())
+    return lines
+
+
+def _rows(unit: UnitSnapshot) -> Iterator[Row]:
+    scorers = {metric.scorer for metric in unit.results}
+    for metric in unit.results[:_MOST_METRICS]:
+        yield _metric_row(metric, len(scorers) > 1)
+    if len(unit.results) > _MOST_METRICS:
+        yield Row("...", f"{len(unit.results) - _MOST_METRICS} more metrics are in the log")
+    if not unit.results and unit.total is not None:
+        yield Row("samples", f"{unit.done:,} / {unit.total:,}", "no scores", "unscored")
+    if befell := _befell(unit):
+        yield Row("outcomes", befell, kind="outcomes")
+    if unit.error:
+        yield Row("error", " ".join(unit.error.split()), kind="error")
+    used = f"{tokens(unit.input_tokens)} in, {tokens(unit.output_tokens)} out"
+    yield Row("tokens", f"{used}, {_retries(unit.retries)}" if unit.retries else used)
+    if unit.location:
+        yield Row("log", unit.location, kind="log")
+
+
+def _metric_row(metric: MetricSnapshot, with_scorer: bool) -> Row:
+    label = f"{metric.scorer}/{metric.name}" if with_scorer else metric.name
+    if metric.reducer:
+        label += f" ({metric.reducer})"
+    value = number(metric.value) + ("" if metric.stderr is None else f" ± {number(metric.stderr)}")
+    if metric.scored is None or metric.total is None:
+        return Row(label, value, kind="metric")
+    kind = "metric" if metric.scored == metric.total else "unscored"
+    return Row(label, value, f"{metric.scored:,} / {metric.total:,} scored", kind)
+
+
+def _befell(unit: UnitSnapshot) -> str:
+    """Errors, limits and missing scores by kind; samples that simply completed are not news."""
+    said = dict(unit.outcomes)
+    for plain in ("success", "completed", "ok", "scored"):
+        said.pop(plain, None)
+    parts = []
+    failed = said.pop("error", 0) or sum(unit.errors.values())
+    if failed:
+        kinds = counts(unit.errors)
+        parts.append(plural(failed, "error") + (f" ({kinds})" if kinds else ""))
+    parts.extend(f"{count:,} {kind}" for kind, count in sorted(said.items()) if count)
+    return ", ".join(parts)
+
+
+def _retries(count: int) -> str:
+    return "1 retry" if count == 1 else f"{count:,} retries"

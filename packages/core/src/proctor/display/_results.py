@@ -1,0 +1,96 @@
+"""The end of a unit as a screen shows it, taken from the header of its log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from proctor.contracts import MetricSnapshot, UnitSnapshot
+
+if TYPE_CHECKING:
+    from proctor.contracts._display import UnitStatus
+    from proctor.schema import EvalLog, EvalResults, EvalScore
+
+__all__ = ["unit_from_log"]
+
+_STATUS: Mapping[str, UnitStatus] = {"success": "done", "error": "error", "cancelled": "cancelled"}
+_STDERR = ("stderr", "bootstrap_stderr")
+
+
+def unit_from_log(log: EvalLog, *, retries: int = 0) -> UnitSnapshot:
+    """The final snapshot of a unit from its log; the header is enough.
+
+    Outcome counts are read from ``results.metadata["proctor"]["outcomes"]``; a log without them (another program's)
+    shows the samples that did not complete as errors.
+    """
+    results = log.results
+    usage = log.stats.model_usage.values()
+    outcomes = _outcomes(results)
+    return UnitSnapshot(
+        name=log.eval.task_display_name or log.eval.task,
+        model=log.eval.model,
+        status=_STATUS.get(log.status, "error"),
+        total=results.total_samples if results else None,
+        done=results.completed_samples + outcomes.get("error", 0) if results else 0,
+        input_tokens=sum(
+            used.input_tokens + (used.input_tokens_cache_read or 0) + (used.input_tokens_cache_write or 0)
+            for used in usage
+        ),
+        output_tokens=sum(used.output_tokens for used in usage),
+        retries=retries,
+        location=log.location,
+        results=tuple(_metrics(log)),
+        outcomes=outcomes,
+        seconds=_seconds(log.stats.started_at, log.stats.completed_at),
+        error=log.error.message if log.error else "",
+    )
+
+
+def _metrics(log: EvalLog) -> Iterator[MetricSnapshot]:
+    if log.results is None:
+        return
+    epochs = log.eval.config.epochs or 1
+    several = len({score.name for score in log.results.scores}) < len(log.results.scores)
+    for score in log.results.scores:
+        planned = log.results.total_samples
+        yield from _score_metrics(score, planned // epochs if score.reducer else planned, several)
+
+
+def _score_metrics(score: EvalScore, planned: int, show_reducer: bool) -> Iterator[MetricSnapshot]:
+    errors = [metric for metric in score.metrics.values() if metric.name in _STDERR]
+    others = {key: metric for key, metric in score.metrics.items() if metric.name not in _STDERR}
+    # A standard error belongs to the mean of the scores, which `accuracy` and `mean` both are.
+    of = next((key for key, metric in others.items() if metric.name in ("accuracy", "mean")), None)
+    for key, metric in (others or score.metrics).items():
+        label = key if metric.group is None else f"{metric.group}[{key}]"
+        yield MetricSnapshot(
+            scorer=score.name if score.name == score.scorer else f"{score.scorer}:{score.name}",
+            name=label,
+            value=metric.value,
+            stderr=errors[0].value if errors and key == of else None,
+            scored=score.scored_samples,
+            total=planned if score.scored_samples is not None else None,
+            reducer=score.reducer if show_reducer else None,
+        )
+    if others and of is None:
+        for metric in errors:
+            yield MetricSnapshot(scorer=score.name, name=metric.name, value=metric.value)
+
+
+def _outcomes(results: EvalResults | None) -> dict[str, int]:
+    if results is None:
+        return {}
+    own = (results.metadata or {}).get("proctor")
+    found = own.get("outcomes") if isinstance(own, dict) else None
+    if isinstance(found, dict):
+        return {str(kind): count for kind, count in found.items() if isinstance(count, int)}
+    missing = results.total_samples - results.completed_samples
+    return {"error": missing} if missing > 0 else {}
+
+
+def _seconds(start: str, end: str) -> float | None:
+    try:
+        return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    except (ValueError, TypeError):  # a run that never ended has no end
+        return None

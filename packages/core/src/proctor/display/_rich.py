@@ -1,0 +1,103 @@
+"""The screen of a terminal: progress that is drawn over, then the reports in colour."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from proctor.contracts import Display, RunSnapshot
+from proctor.contracts._display import MessageLevel
+from proctor.display._frame import Frame
+from proctor.display._live import live_view
+from proctor.display._pace import Pace
+from proctor.display._report import UnitReport, report
+
+__all__ = ["RichDisplay"]
+
+_REDRAW = 0.1  # seconds: ten times a second at most
+_LEVELS = {"info": "", "warning": "yellow", "error": "bold red"}
+_ENDINGS = {"done": "green", "error": "bold red", "cancelled": "yellow"}
+_KINDS = {"metric": "bold", "unscored": "yellow", "outcomes": "yellow", "error": "red", "log": "cyan"}
+
+
+class RichDisplay(Display):
+    """Draws one line for each unit, running scores, gates, tokens and errors; ends with a report of each unit.
+
+    Args:
+        console: where it draws; ``None`` = a console on standard output.
+        clock: seconds of a clock that never goes back.
+    """
+
+    def __init__(self, console: Console | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console or Console(highlight=False)
+        self._frame = Frame(self._console)
+        self._clock = clock
+        self._drawn: float | None = None
+        self._paces: dict[int, Pace] = {}
+        self._snapshot = RunSnapshot()
+        self._open = False
+
+    def start(self, snapshot: RunSnapshot) -> None:
+        """Take over the bottom of the terminal."""
+        self._frame.open()
+        self._open = True
+        self._take(snapshot)
+        self._draw()
+
+    def update(self, snapshot: RunSnapshot) -> None:
+        """Draw anew, unless it was drawn a moment ago."""
+        self._take(snapshot)
+        if self._drawn is None or self._clock() - self._drawn >= _REDRAW:
+            self._draw()
+
+    def finish(self, snapshot: RunSnapshot, exit_code: int) -> None:
+        """Give the terminal back and print the reports."""
+        self._open = False
+        self._frame.close()
+        for unit in snapshot.units:
+            _print_report(self._console, report(unit))
+
+    def message(self, text: str, level: MessageLevel = "info") -> None:
+        """Print a sentence above the frame."""
+        line = Text(text if level == "info" else f"{level}: {text}", style=_LEVELS[level])
+        if self._open:
+            self._draw(line)
+        else:
+            self._console.print(line)
+
+    def _take(self, snapshot: RunSnapshot) -> None:
+        self._snapshot = snapshot
+        for place, unit in enumerate(snapshot.units):
+            if unit.status in ("running", "scoring"):
+                self._paces.setdefault(place, Pace()).note(snapshot.elapsed, unit.done)
+
+    def _draw(self, *above: RenderableType) -> None:
+        width, height = self._console.size
+        self._frame.draw(live_view(self._snapshot, self._paces, width - 1, height), above)
+        self._drawn = self._clock()
+
+
+def _print_report(console: Console, item: UnitReport) -> None:
+    ending = Text(item.ending, style=_ENDINGS.get(item.status, ""))
+    parts = [Text(item.name, style="bold"), Text(item.model), ending]
+    console.print(Text(" · ").join(part for part in parts if part))
+    labels = max((len(row.label) for row in item.rows), default=0)
+    values = max((len(row.value) for row in item.rows if row.note), default=0)
+    for row in item.rows:
+        label = Text(f"  {row.label:<{labels}}  ", style="dim")
+        value = Text(f"{row.value:<{values}}" if row.note else row.value, style=_KINDS.get(row.kind, ""))
+        if row.note:
+            value.append(f"  {row.note}", style="yellow" if row.kind == "unscored" else "not bold dim")
+        if row.kind == "log":  # a path is copied: it stays in one piece, however narrow the window
+            console.print(label + value, soft_wrap=True)
+        else:
+            grid = Table.grid()
+            grid.add_column(no_wrap=True)
+            grid.add_column(overflow="fold")
+            grid.add_row(label, value)
+            console.print(grid)
+    console.print()

@@ -1,0 +1,59 @@
+"""How numbers, times and counts are written on every screen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+__all__ = ["counts", "duration", "number", "plural", "shorten", "tokens"]
+
+
+def duration(seconds: float) -> str:
+    """``0:07``, ``12:34`` or ``1:02:03``."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def tokens(count: int) -> str:
+    """``950``, ``12.3k`` or ``4.56M``."""
+    if count < 1_000:
+        return str(count)
+    if count < 999_950:
+        return f"{count / 1_000:.1f}k"
+    return f"{count / 1_000_000:.2f}M"
+
+
+def number(value: float) -> str:
+    """A metric with three decimals, or as many significant digits as a large or tiny one needs."""
+    if isinstance(value, bool) or not math.isfinite(value):
+        return str(value).lower()
+    if value == int(value) and abs(value) >= 10:
+        return f"{int(value):,}"
+    if value and not 0.0005 <= abs(value) < 10_000:
+        return f"{value:.3g}"
+    return f"{value:.3f}"
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 error``, ``2,000 errors``."""
+    return f"{count:,} {noun}" + ("" if count == 1 or noun.endswith("s") else "s")
+
+
+def counts(kinds: Mapping[str, int], most: int = 4) -> str:
+    """``TimeoutError 3, ValueError 1``, the most frequent first."""
+    ranked = sorted(((kind, count) for kind, count in kinds.items() if count), key=lambda pair: (-pair[1], pair[0]))
+    shown = [f"{kind} {count:,}" for kind, count in ranked[:most]]
+    if len(ranked) > most:
+        shown.append(f"{len(ranked) - most} other kinds")
+    return ", ".join(shown)
+
+
+def shorten(text: str, width: int) -> str:
+    """``text`` in at most ``width`` characters, its middle left out: both ends of a path or a model's name tell."""
+    if len(text) <= width:
+        return text
+    if width < 5:
+        return text[: max(0, width)]
+    head = (width - 1) // 3
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
