@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from proctor.contracts._display import Display, GateSnapshot, MetricSnapshot, RunMessage, RunSnapshot, UnitSnapshot
     from proctor.contracts._errors import PrerequisiteError, UsageError
     from proctor.contracts._logstore import LogSink, LogStore, Stat
+    from proctor.contracts._mock import MockArgs
     from proctor.contracts._model import CallRecord, ModelAPI, RateLimits, Retry, current_call, record_call
     from proctor.contracts._observer import (
         Observer,
@@ -52,6 +53,7 @@ __all__ = [
     "LogStore",
     "LogStoreProvider",
     "MetricSnapshot",
+    "MockArgs",
     "ModelAPI",
     "ModelFactory",
     "ModelProvider",
@@ -99,6 +101,7 @@ _HOME = {
     "LogStore": "_logstore",
     "Stat": "_logstore",
     "CallRecord": "_model",
+    "MockArgs": "_mock",
     "ModelAPI": "_model",
     "RateLimits": "_model",
     "Retry": "_model",

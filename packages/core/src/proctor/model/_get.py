@@ -85,7 +85,7 @@ def _make(
     if not (slash and provider_name and model_name):
         raise UsageError(f"a model is named provider/model, for example openai/gpt-4o-mini; {name!r} is not")
     provider: ModelProvider = plugins.get("model_providers", provider_name)
-    args = plugins.build_args(provider.args, dict(model_args), f"-M for {provider_name}")
+    args = plugins.build_args(provider, model_args)
     if api_key is None:
         _check_env(provider)
     api = provider.factory(model_name, base_url=base_url, api_key=api_key, config=config, args=args)

@@ -5,44 +5,18 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TypeAlias
 
 import anyio
 
-from proctor.contracts import ModelAPI, Retry, UsageError, record_call
+from proctor.contracts import MockArgs, ModelAPI, Retry, UsageError, record_call
 from proctor.schema import ChatMessage, GenerateConfig, ModelOutput, ModelUsage, ToolChoice, ToolInfo
 
 __all__ = ["MockAPI", "MockArgs", "MockError"]
 
 Reply: TypeAlias = str | ModelOutput
 Script: TypeAlias = Callable[[list[ChatMessage], list[ToolInfo], ToolChoice, GenerateConfig], Reply | Awaitable[Reply]]
-
-
-@dataclass
-class MockArgs:
-    """The arguments of the mock provider.
-
-    Attributes:
-        latency: seconds that every request takes.
-        answers: a file of answers: one a line, or JSON: an array (answers or model outputs, used in turn, then again
-            from the first), or an object from the text of the last user message to its answer (``*`` for any other).
-        failures: how many requests fail before the first one succeeds.
-        failure_every: every n-th request fails (0: none does).
-        failure: what kind of failure that is.
-        retry_after: seconds that a failure asks to wait.
-        custom_outputs: for Python code: outputs used once, in turn, or a function of (input, tools, tool_choice,
-            config).
-    """
-
-    latency: float = 0.0
-    answers: str | None = None
-    failures: int = 0
-    failure_every: int = 0
-    failure: Literal["rate_limit", "transient", "permanent"] = "transient"
-    retry_after: float | None = None
-    custom_outputs: Any = None
 
 
 class MockError(Exception):

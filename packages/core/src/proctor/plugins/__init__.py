@@ -1,1 +1,180 @@
+"""Plugins: found without being imported, loaded when asked for, and unable to break one another.
 
+One stage a file: ``_scan`` reads metadata, ``_fence`` refuses what was made for another core, ``_loader`` imports,
+``_dispatch`` calls hooks, ``_catalog`` says what a name stands for, ``_manager`` puts them together.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from proctor.plugins._checks import check_backend, missing_env, require_env
+from proctor.plugins._faults import Code, Fault
+from proctor.plugins._kinds import KINDS
+from proctor.plugins._manager import PluginInfo
+
+if TYPE_CHECKING:
+    from proctor.contracts import (
+        CommandProvider,
+        DisplayProvider,
+        LogStoreProvider,
+        ModelProvider,
+        ObserverProvider,
+        PartitionerProvider,
+        RunnerProvider,
+        SandboxProvider,
+        TaskPackage,
+    )
+    from proctor.plugins._args import ArgInfo, build_args, component_spec, describe_args
+    from proctor.plugins._doctor import Diagnosis, ModuleReport
+    from proctor.plugins._manager import Manager
+
+__all__ = [
+    "KINDS",
+    "ArgInfo",
+    "Code",
+    "Diagnosis",
+    "Fault",
+    "ModuleReport",
+    "PluginInfo",
+    "build_args",
+    "check_backend",
+    "component_spec",
+    "configure",
+    "describe_args",
+    "diagnose",
+    "faults",
+    "get",
+    "inventory",
+    "missing_env",
+    "names",
+    "origin",
+    "require_env",
+    "startup",
+    "used",
+]
+
+# The doctor and the conversion of arguments are not needed by every run.
+_HOME = {
+    "ArgInfo": "_args",
+    "build_args": "_args",
+    "component_spec": "_args",
+    "describe_args": "_args",
+    "Diagnosis": "_doctor",
+    "ModuleReport": "_doctor",
+}
+_lock = threading.Lock()
+_choice: tuple[tuple[str, ...], frozenset[str]] = ((), frozenset())
+_current: Manager | None = None
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"proctor.plugins.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'proctor.plugins' has no attribute {name!r}")
+
+
+def configure(extra: Sequence[str] = (), disabled: Iterable[str] = ()) -> None:
+    """Say which plugins there are: called before the first use, and again by each run.
+
+    Args:
+        extra: ``--plugin``: modules, or paths of Python files. They are imported now.
+        disabled: ``--disable-plugin``: distributions, or ``DISTRIBUTION:NAME`` for one of the names they offer;
+            ``PROCTOR_DISABLE_PLUGINS``, separated by commas, adds to them.
+
+    Raises:
+        UsageError: if an extra plugin can't be loaded, or nothing that is to be disabled is installed.
+    """
+    global _choice, _current
+    from proctor.plugins._manager import Manager
+
+    choice = (tuple(extra), frozenset(disabled))
+    with _lock:
+        if _current is None or choice != _choice:
+            _current = Manager(*choice)
+            _choice = choice
+
+
+def _manager() -> Manager:
+    if _current is None:
+        configure()
+    assert _current is not None, "configure() sets it"
+    return _current
+
+
+@overload
+def get(kind: Literal["model_providers"], name: str) -> ModelProvider: ...
+@overload
+def get(kind: Literal["sandbox_providers"], name: str) -> SandboxProvider: ...
+@overload
+def get(kind: Literal["log_stores"], name: str) -> LogStoreProvider: ...
+@overload
+def get(kind: Literal["displays"], name: str) -> DisplayProvider: ...
+@overload
+def get(kind: Literal["observers"], name: str) -> ObserverProvider: ...
+@overload
+def get(kind: Literal["runners"], name: str) -> RunnerProvider: ...
+@overload
+def get(kind: Literal["partitioners"], name: str) -> PartitionerProvider: ...
+@overload
+def get(kind: Literal["commands"], name: str) -> CommandProvider: ...
+@overload
+def get(kind: Literal["tasks"], name: str) -> TaskPackage: ...
+@overload
+def get(kind: str, name: str) -> Any: ...
+def get(kind: str, name: str) -> Any:
+    """The record of a component; imports the one module that declares it.
+
+    Args:
+        kind: one of ``KINDS``, such as ``model_providers``.
+        name: the component's name.
+
+    Raises:
+        UsageError: if nothing offers the name (with the close match and the distribution that would provide it), if
+            several do, or if what does is broken or was made for another version of the core.
+    """
+    return _manager().get(kind, name)
+
+
+def names(kind: str) -> list[str]:
+    """The names of ``kind`` that can be asked for, sorted; imports no installed plugin."""
+    return _manager().names(kind)
+
+
+def origin(kind: str, name: str) -> tuple[str, str]:
+    """The distribution and the version that a component comes from; as :func:`get` otherwise."""
+    return _manager().origin(kind, name)
+
+
+def startup() -> None:
+    """Run the startup hooks, each once a process; what goes wrong is in :func:`faults`."""
+    _manager().startup()
+
+
+def inventory() -> list[PluginInfo]:
+    """Every component of every plugin, with its state; imports nothing."""
+    return _manager().inventory()
+
+
+def faults() -> list[Fault]:
+    """What is known by now to be wrong with plugins."""
+    return _manager().faults()
+
+
+def diagnose(only: Iterable[str] = ()) -> list[Diagnosis]:
+    """Examine every plugin in turn, each in a process of its own: what it costs, what it pulls in, what is wrong.
+
+    Registration hooks are called there; startup hooks and factories are not.
+
+    Args:
+        only: distributions to examine; all by default.
+    """
+    return _manager().diagnose(only)
+
+
+def used() -> dict[str, str]:
+    """Distribution and version of every plugin that took part in this process, for the log."""
+    return _manager().used()
