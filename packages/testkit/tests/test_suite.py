@@ -1,0 +1,145 @@
+"""The kit can be neither weakened nor fooled."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from proctor_testkit import ModelProviderSuite
+
+pytest_plugins = ["pytester"]
+
+FAULTY = """
+import pytest
+from proctor.contracts import ModelAPI
+from proctor.model import Model, ModelOutput
+from proctor.schema import ModelUsage
+from proctor_testkit import ModelProviderSuite
+
+class Faulty(ModelAPI):
+    fault = "{fault}"
+
+    async def generate(self, input, tools, tool_choice, config):
+        if self.fault == "model.generate":
+            return ModelOutput.from_content(self.model_name, "")
+        output = ModelOutput.from_content(self.model_name, "Hello.")
+        if self.fault == "model.conversation" and len(input) > 1:
+            input[0].content = "changed"
+        if self.fault != "model.usage":
+            output.usage = ModelUsage(input_tokens=3, output_tokens=2, total_tokens=5)
+        return output
+
+    def connection_key(self):
+        return f"faulty:{{id(self)}}" if self.fault == "model.connection_key" else "faulty"
+
+    def __repr__(self):
+        return "testkit-credential-3f9a" if self.fault == "model.no_secret" else "Faulty()"
+
+    async def aclose(self):
+        closed, self.closed = getattr(self, "closed", False), True
+        if closed and self.fault == "model.close":
+            raise RuntimeError("closed twice")
+
+@pytest.fixture(autouse=True)
+def _the_faulty_one(monkeypatch):
+    import proctor_testkit._model_suite as suite
+    from proctor.schema import GenerateConfig
+    def make(name, **kwargs):
+        return Model(Faulty(name, config=GenerateConfig()), GenerateConfig(), name)
+    monkeypatch.setattr(suite, "get_model", make)
+
+class TestFaulty(ModelProviderSuite):
+    model = "mock/faulty"
+"""
+
+
+def outcomes(pytester: pytest.Pytester, source: str) -> dict[str, str]:
+    """The worst outcome of each check that ran."""
+    pytester.makepyfile(source)
+    pytester.runpytest_subprocess("--proctor-report", "report.json", "-p", "no:cacheprovider")
+    worst: dict[str, str] = {}
+    for row in json.loads((pytester.path / "report.json").read_text()):
+        if worst.get(row["check"]) != "failed":
+            worst[row["check"]] = row["outcome"]
+    return worst
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["model.generate", "model.conversation", "model.usage", "model.connection_key", "model.no_secret", "model.close"],
+)
+def test_a_faulty_component_fails_in_its_own_check(pytester: pytest.Pytester, fault: str) -> None:
+    found = outcomes(pytester, FAULTY.format(fault=fault))
+
+    failed = {check for check, outcome in found.items() if outcome == "failed"}
+    assert fault in failed
+    # An empty reply is seen by every check that reads replies; all other faults by exactly one.
+    assert failed == {fault} or fault == "model.generate"
+
+
+def test_a_component_without_fault_passes(pytester: pytest.Pytester) -> None:
+    found = outcomes(pytester, FAULTY.format(fault="none"))
+
+    assert set(found.values()) == {"passed"}
+    assert len(found) >= 10
+
+
+def test_a_check_cannot_be_overridden() -> None:
+    with pytest.raises(TypeError, match=r"overrides the check model\.usage"):
+
+        class Weakened(ModelProviderSuite):
+            def test_it_counts_tokens(self) -> None:  # type: ignore[override]
+                """Says nothing."""
+
+
+def test_an_expected_failure_names_a_check_and_a_reason() -> None:
+    with pytest.raises(TypeError, match="no check is called"):
+
+        class Misspelt(ModelProviderSuite):
+            expected_failures = {"model.usges": "the server does not say"}
+
+    with pytest.raises(TypeError, match="needs a reason"):
+
+        class Silent(ModelProviderSuite):
+            expected_failures = {"model.usage": " "}
+
+
+def test_an_expected_failure_that_passes_is_an_error(pytester: pytest.Pytester) -> None:
+    source = FAULTY.format(fault="none") + '    expected_failures = {"model.usage": "no usage"}\n'
+
+    assert outcomes(pytester, source)["model.usage"] == "failed"
+
+
+def test_checks_that_need_what_is_not_there_are_left_out(pytester: pytest.Pytester) -> None:
+    source = FAULTY.format(fault="none") + '    capabilities = frozenset()\n    backends = ("asyncio", "trio")\n'
+
+    found = outcomes(pytester, source)
+
+    assert "model.usage" not in found
+    assert "model.one_request" not in found
+
+
+def test_a_check_that_leaves_this_machine_fails(pytester: pytest.Pytester) -> None:
+    source = """
+    import socket
+    from proctor_testkit import Suite, check
+
+    class TestReaching(Suite):
+        @check("reach")
+        def test_reach(self):
+            socket.create_connection(("192.0.2.1", 80), timeout=1)
+    """
+
+    assert outcomes(pytester, source) == {"reach": "failed"}
+
+
+def test_the_report_is_written_where_it_was_asked_for(pytester: pytest.Pytester, tmp_path: Path) -> None:
+    pytester.makepyfile(FAULTY.format(fault="none"))
+
+    pytester.runpytest_subprocess("--proctor-report", str(tmp_path / "out.json"))
+
+    rows = json.loads((tmp_path / "out.json").read_text())
+    assert {row["level"] for row in rows} == {"must"}
+    assert all(row["component"].endswith("TestFaulty") for row in rows)
