@@ -1,4 +1,4 @@
-"""Make docs/demo.svg from a real run: `./dev picture`. The run is in a terminal of its own; nothing is drawn by hand."""
+"""Make docs/demo.svg from a real run in a terminal of its own: `./dev picture`. Nothing is drawn by hand."""
 
 from __future__ import annotations
 
