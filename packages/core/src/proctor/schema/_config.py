@@ -19,7 +19,7 @@ class ResponseSchema(Record):
 
 
 class GenerateConfig(Record):
-    """Settings of a generation. ``None`` means: not said here, ask the next level (provider < model < task < eval < call)."""
+    """Settings of a generation. ``None`` = not said at this level (provider < model < task < eval < call)."""
 
     max_retries: int | None = None
     timeout: float | None = None

@@ -227,7 +227,7 @@ class ApprovalEvent(BaseEvent):
 
 
 class UnknownEvent(BaseEvent):
-    """An event that this version has no class for (review, interrupt, compaction, checkpoint, ... or newer), kept as it was."""
+    """An event that this version has no class for (review, interrupt, compaction, ... or newer), kept as it was."""
 
     event: str
 

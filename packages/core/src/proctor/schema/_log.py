@@ -254,7 +254,7 @@ class ConfigUpdate(Record):
 
 
 class EvalLog(Record):
-    """A log. ``samples`` and ``reductions`` are ``None`` when only the header was read; ``location`` is where it was read from."""
+    """A log. ``samples`` and ``reductions`` are ``None`` when only the header was read; ``location`` says where."""
 
     version: int = 2
     status: EvalStatus = "started"

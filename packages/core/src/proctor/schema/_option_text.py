@@ -60,7 +60,7 @@ def parse_option(key: str, texts: str | Sequence[str]) -> Any:
 def env_options(environ: Mapping[str, str], keys: Iterable[str] | None = None) -> dict[str, Any]:
     """The options that environment variables set, all or those named by ``keys``; empty variables say nothing.
 
-    Several ``NAME=VALUE`` in one variable are separated by spaces, as a shell would split them.
+    Several ``NAME=VALUE`` or ``NAME:SETTINGS`` in one variable are separated by spaces, as a shell would split them.
 
     Raises:
         ValueError: if a variable's text makes no sense; the message names the variable.
@@ -72,7 +72,7 @@ def env_options(environ: Mapping[str, str], keys: Iterable[str] | None = None) -
         if not text:
             continue
         try:
-            several = option_table()[key].form in ("pairs", "roles")
+            several = option_table()[key].form in ("pairs", "roles", "specs")
             found[key] = parse_option(key, shlex.split(text) if several else text)
         except ValueError as ex:
             raise ValueError(f"Environment variable {name}={text!r}: {ex}") from None
@@ -283,17 +283,8 @@ def _ids(texts: Sequence[str]) -> list[str | int]:
 
 
 def _specs(texts: Sequence[str]) -> list[str]:
-    """``a:k=v,l=w,b`` is two specs: a part with ``=`` and no earlier ``:`` goes on with the settings before it."""
-    found: list[str] = []
-    for text in texts:
-        first = len(found)
-        for part in filter(None, (part.strip() for part in text.split(","))):
-            name, equals, _ = part.partition("=")
-            if equals and ":" not in name and len(found) > first:
-                found[-1] += f",{part}"
-            else:
-                found.append(part)
-    return found
+    # Settings have commas of their own, so a text with settings is one component.
+    return [spec for text in texts for spec in ([text.strip()] if ":" in text else _texts([text]))]
 
 
 _REPEATED: Mapping[str, Callable[[Sequence[str]], Any]] = {

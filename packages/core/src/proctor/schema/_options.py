@@ -111,9 +111,7 @@ class EvalOptions(GenerateOptions, total=False):
     ]
     score: Annotated[
         bool | None,
-        Option(
-            "--score/--no-score", "Score the samples, or leave that to `proctor score`.", "Task", "flag", default="yes"
-        ),
+        Option("--score/--no-score", "Score the samples.", "Task", "flag", default="yes"),
     ]
     tags: Annotated[
         Sequence[str] | None,
@@ -154,7 +152,7 @@ class EvalOptions(GenerateOptions, total=False):
         str | None,
         Option(
             "--generate-config",
-            "JSON or YAML file of generation settings; the options below win over it.",
+            "JSON or YAML file of generation settings; single settings win over it.",
             "Generation",
             metavar="FILE",
         ),

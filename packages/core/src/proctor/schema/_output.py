@@ -27,7 +27,7 @@ StopReason: TypeAlias = Annotated[
 
 
 class ModelUsage(Record):
-    """Tokens used, and dollars where the price is known. ``input_tokens`` excludes tokens read from or written to a cache."""
+    """Tokens used, and dollars where the price is known. ``input_tokens`` excludes those read from a cache."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -47,6 +47,22 @@ class ModelUsage(Record):
             reasoning_tokens=_sum(self.reasoning_tokens, other.reasoning_tokens),
             total_cost=_sum(self.total_cost, other.total_cost),
         )
+
+
+    def accumulate(self, other: ModelUsage) -> ModelUsage:
+        """Add ``other`` in place and return the sum (cheap enough for totals over many samples)."""
+        self.input_tokens += other.input_tokens
+        self.output_tokens += other.output_tokens
+        self.total_tokens += other.total_tokens
+        if other.input_tokens_cache_write is not None:
+            self.input_tokens_cache_write = (self.input_tokens_cache_write or 0) + other.input_tokens_cache_write
+        if other.input_tokens_cache_read is not None:
+            self.input_tokens_cache_read = (self.input_tokens_cache_read or 0) + other.input_tokens_cache_read
+        if other.reasoning_tokens is not None:
+            self.reasoning_tokens = (self.reasoning_tokens or 0) + other.reasoning_tokens
+        if other.total_cost is not None:
+            self.total_cost = (self.total_cost or 0.0) + other.total_cost
+        return self
 
 
 _N = TypeVar("_N", int, float)

@@ -53,7 +53,7 @@ class Score(Record):
 
     @classmethod
     def unscored(cls, reason: str, *, explanation: str | None = None, **metadata: Any) -> Score:
-        """A score that counts as missing: ``reason`` says why (``refusal``, ``grader_failed``, ... or your own word)."""
+        """A score that counts as missing; ``reason`` says why: ``refusal``, ``grader_failed``, or your own word."""
         return cls(value=float("nan"), reason=reason, explanation=explanation, metadata=metadata or None)
 
     def as_float(self) -> float:

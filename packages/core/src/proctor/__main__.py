@@ -1,0 +1,24 @@
+"""The command ``proctor`` and ``python -m proctor``."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Run the command line of this process and return its exit code."""
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        # Scripts ask for the version before each run: it is said before click, which costs more than the rest.
+        from proctor import __version__
+
+        sys.stdout.write(f"proctor {__version__}\n")
+        return 0
+    from proctor.cli import main as run
+
+    return run(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""The end of a run for machines."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from proctor.display import UnitSnapshot, unit_from_log
+
+if TYPE_CHECKING:
+    from proctor.schema import EvalLog
+
+__all__ = ["summary_json"]
+
+
+def summary_json(logs: Sequence[EvalLog], exit_code: int) -> str:
+    """``{"exit_code": 0, "logs": [...]}``; a metric that is not a number is ``null``, as JSON has no NaN."""
+    summary = {"exit_code": exit_code, "logs": [_unit(log) for log in logs]}
+    return json.dumps(_finite(summary), ensure_ascii=False, indent=2)
+
+
+def _unit(log: EvalLog) -> dict[str, Any]:
+    unit: UnitSnapshot = unit_from_log(log)
+    results = log.results
+    return {
+        "task": unit.name,
+        "model": unit.model,
+        "status": log.status,
+        "location": unit.location,
+        "run_id": log.eval.run_id,
+        "eval_id": log.eval.eval_id,
+        "total_samples": results.total_samples if results else None,
+        "completed_samples": results.completed_samples if results else None,
+        "metrics": [asdict(metric) for metric in unit.results],
+        "outcomes": dict(unit.outcomes),
+        "input_tokens": unit.input_tokens,
+        "output_tokens": unit.output_tokens,
+        "seconds": unit.seconds,
+        "error": unit.error or None,
+    }
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
