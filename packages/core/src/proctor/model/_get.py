@@ -11,7 +11,7 @@ from typing import Any
 from anyio.lowlevel import current_token
 
 from proctor import plugins
-from proctor.contracts import ModelProvider, PrerequisiteError, UsageError
+from proctor.contracts import ModelProvider, UsageError
 from proctor.model._active import active_model, active_model_roles
 from proctor.model._model import Model
 from proctor.schema import GenerateConfig
@@ -87,7 +87,7 @@ def _make(
     provider: ModelProvider = plugins.get("model_providers", provider_name)
     args = plugins.build_args(provider, model_args)
     if api_key is None:
-        _check_env(provider)
+        plugins.require_env(provider)  # before the factory imports an SDK
     api = provider.factory(model_name, base_url=base_url, api_key=api_key, config=config, args=args)
     merged = api.config.merge(config) if api.config is not None and api.config is not config else config
     return Model(
@@ -98,17 +98,6 @@ def _make(
         max_connections=provider.max_connections,
         own_connections=config.max_connections,
         args=model_args,
-    )
-
-
-def _check_env(provider: ModelProvider) -> None:
-    """Find missing credentials before any SDK is imported."""
-    if not provider.env or any(all(os.environ.get(name) for name in names) for names in provider.env):
-        return
-    ways = " or ".join(" and ".join(names) for names in provider.env)
-    raise PrerequisiteError(
-        f"models of {provider.name!r} need {ways} in the environment (or in a .env file beside the task): "
-        f"export {provider.env[0][0]}=..."
     )
 
 

@@ -1,0 +1,172 @@
+"""Posting JSON: aiohttp under asyncio, httpx2 under trio; one client per credential and event loop.
+
+aiohttp costs a quarter of what httpx does per request, and knows no trio; so both are here, behind one function. The
+OpenAI SDK is not: its import alone takes about a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.request
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from proctor_provider_openai._errors import ConnectionFailed
+
+if TYPE_CHECKING:
+    import aiohttp
+    import httpx2
+
+__all__ = ["Poster", "close_client", "decode", "encode", "poster"]
+
+CONNECT_TIMEOUT = 30.0
+"""Seconds for a connection, TLS included; the time for the answer is the core's to watch."""
+
+
+class Poster(ABC):
+    """A pool of connections in one event loop. How many are open at once is the connection gate's business."""
+
+    @abstractmethod
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """Send one request and return status, headers and body of the response.
+
+        Raises:
+            ConnectionFailed: when there was no complete response.
+        """
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close all connections."""
+
+    closed: bool = False
+
+
+class _AiohttpPoster(Poster):
+    def __init__(self, base_url: str) -> None:
+        import aiohttp
+        import yarl
+
+        self._url = yarl.URL
+        self._urls: dict[str, yarl.URL] = {}
+        self._failures = (aiohttp.ClientError, ConnectionError, OSError)
+        # No limit here: the gate is the limit, and a second queue would hide waiting from it. The proxy is looked up
+        # once (trust_env would do so for each request, and reads ~/.netrc for credentials that nobody meant for us).
+        self._session: aiohttp.ClientSession = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            proxy=_proxy(base_url),
+            auto_decompress=True,
+        )
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        target = self._urls.get(url)
+        if target is None:
+            target = self._urls[url] = self._url(url)
+        try:
+            async with self._session.post(target, headers=headers, data=body, allow_redirects=False) as response:
+                return response.status, response.headers, await response.read()
+        except TimeoutError as error:
+            raise ConnectionFailed(f"no connection to {target.host} within {CONNECT_TIMEOUT:g} s") from error
+        except self._failures as error:
+            raise ConnectionFailed(_describe(target.host, error)) from error
+
+    async def aclose(self) -> None:
+        self.closed = True
+        await self._session.close()
+
+
+class _Httpx2Poster(Poster):
+    def __init__(self, base_url: str) -> None:
+        import httpx2
+
+        self._failures = (httpx2.TransportError, OSError)
+        proxy = _proxy(base_url)
+        self._client: httpx2.AsyncClient = httpx2.AsyncClient(
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=15.0),
+            timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT),
+            trust_env=False,
+            proxy=proxy,
+        )
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        try:
+            response = await self._client.post(url, headers=dict(headers), content=body, follow_redirects=False)
+        except self._failures as error:
+            raise ConnectionFailed(_describe(urlsplit(url).hostname, error)) from error
+        return response.status_code, response.headers, response.content
+
+    async def aclose(self) -> None:
+        self.closed = True
+        await self._client.aclose()
+
+
+def _describe(host: str | None, error: BaseException) -> str:
+    return f"no complete answer from {host}: {type(error).__name__}: {error}"
+
+
+def _proxy(base_url: str) -> str | None:
+    parts = urlsplit(base_url)
+    if parts.hostname is None or urllib.request.proxy_bypass(parts.hostname):
+        return None
+    proxies = urllib.request.getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
+
+
+_clients: dict[tuple[str, object], Poster] = {}
+
+
+def _loop() -> object:
+    """The running loop: an asyncio loop, or trio's token."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        import trio
+
+        return trio.lowlevel.current_trio_token()
+
+
+def poster(key: str, base_url: str) -> Poster:
+    """The running loop's client for ``key`` (a connection key), made at the first call."""
+    loop = _loop()
+    client = _clients.get((key, loop))
+    if client is None or client.closed:
+        for known in [known for known in _clients if isinstance(known[1], asyncio.AbstractEventLoop)]:
+            if known[1].is_closed():  # type: ignore[attr-defined]  # the list above holds asyncio loops only
+                del _clients[known]
+        asynchronous = isinstance(loop, asyncio.AbstractEventLoop)
+        client = _AiohttpPoster(base_url) if asynchronous else _Httpx2Poster(base_url)
+        _clients[key, loop] = client
+    return client
+
+
+async def close_client(key: str) -> None:
+    """Close the running loop's client for ``key``, if there is one."""
+    client = _clients.pop((key, _loop()), None)
+    if client is not None:
+        await client.aclose()
+
+
+def encode(body: dict[str, Any]) -> bytes:
+    """``body`` as JSON. Lone surrogates, which UTF-8 can't hold, become JSON escapes."""
+    try:
+        return to_json(body)
+    except (PydanticSerializationError, UnicodeEncodeError):
+        return json.dumps(body).encode("ascii")
+
+
+def decode(body: bytes) -> Any:
+    """The JSON value in ``body``.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    try:
+        return from_json(body)
+    except ValueError:
+        return json.loads(body.decode("utf-8", "replace"))

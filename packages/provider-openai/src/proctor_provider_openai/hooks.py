@@ -1,0 +1,72 @@
+"""What this package offers: OpenAI, Azure, any OpenAI-compatible service, and a table of known ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from proctor.contracts import ModelProvider
+from proctor.hookspecs import hookimpl
+from proctor_provider_openai._args import AzureArgs, OpenAIArgs, ServiceArgs
+from proctor_provider_openai._services import SERVICES, Service
+
+if TYPE_CHECKING:
+    from proctor.contracts import ModelAPI
+    from proctor.schema import GenerateConfig
+
+CONNECTIONS = 20
+
+
+def _lazy(factory: str) -> Any:
+    def make(name: str, *, base_url: str | None, api_key: str | None, config: GenerateConfig, args: Any) -> ModelAPI:
+        from proctor_provider_openai import _factories
+
+        api: ModelAPI = getattr(_factories, factory)(name, base_url=base_url, api_key=api_key, config=config, args=args)
+        return api
+
+    return make
+
+
+def _service(service: Service) -> ModelProvider:
+    def make(name: str, *, base_url: str | None, api_key: str | None, config: GenerateConfig, args: Any) -> ModelAPI:
+        from proctor_provider_openai import _factories
+
+        return _factories.service(service.name, name, base_url=base_url, api_key=api_key, config=config, args=args)
+
+    return ModelProvider(
+        name=service.name,
+        factory=make,
+        args=ServiceArgs,
+        env=tuple((name,) for name in service.env),
+        max_connections=CONNECTIONS,
+        summary=f"models at {service.title}, by its OpenAI-compatible API",
+    )
+
+
+@hookimpl
+def proctor_model_providers() -> Sequence[ModelProvider]:
+    """All providers of this package. Those whose variables depend on the model's name are checked by their factory."""
+    return [
+        ModelProvider(
+            name="openai",
+            factory=_lazy("openai"),
+            args=OpenAIArgs,
+            max_connections=CONNECTIONS,
+            summary="OpenAI's models, or any server named by OPENAI_BASE_URL; openai/azure/... for Azure",
+        ),
+        ModelProvider(
+            name="openai-api",
+            factory=_lazy("generic"),
+            args=ServiceArgs,
+            max_connections=CONNECTIONS,
+            summary="openai-api/<service>/<model>: any compatible service, by <SERVICE>_API_KEY and <SERVICE>_BASE_URL",
+        ),
+        ModelProvider(
+            name="azureai",
+            factory=_lazy("azure"),
+            args=AzureArgs,
+            max_connections=CONNECTIONS,
+            summary="deployments on Azure OpenAI and Azure AI Foundry",
+        ),
+        *(_service(service) for service in SERVICES),
+    ]
