@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         TaskPackage,
     )
     from proctor.plugins._args import ArgInfo, build_args, component_spec, describe_args
+    from proctor.plugins._describe import Description
     from proctor.plugins._doctor import Diagnosis, ModuleReport
     from proctor.plugins._manager import Manager
 
@@ -36,6 +37,7 @@ __all__ = [
     "KINDS",
     "ArgInfo",
     "Code",
+    "Description",
     "Diagnosis",
     "Fault",
     "ModuleReport",
@@ -44,6 +46,7 @@ __all__ = [
     "check_backend",
     "component_spec",
     "configure",
+    "describe",
     "describe_args",
     "diagnose",
     "faults",
@@ -63,6 +66,7 @@ _HOME = {
     "build_args": "_args",
     "component_spec": "_args",
     "describe_args": "_args",
+    "Description": "_describe",
     "Diagnosis": "_doctor",
     "ModuleReport": "_doctor",
 }
@@ -145,7 +149,11 @@ def names(kind: str) -> list[str]:
 
 
 def origin(kind: str, name: str) -> tuple[str, str]:
-    """The distribution and the version that a component comes from; as :func:`get` otherwise."""
+    """The distribution and the version that a component comes from; imports nothing.
+
+    Raises:
+        UsageError: if nothing offers the name.
+    """
     return _manager().origin(kind, name)
 
 
@@ -162,6 +170,15 @@ def inventory() -> list[PluginInfo]:
 def faults() -> list[Fault]:
     """What is known by now to be wrong with plugins."""
     return _manager().faults()
+
+
+def describe(name: str) -> list[Description]:
+    """All components called ``name``, or all of the distribution ``name``, in full; imports their hooks modules.
+
+    Raises:
+        UsageError: if there are none; the message names the close match or the distribution that would have it.
+    """
+    return _manager().describe(name)
 
 
 def diagnose(only: Iterable[str] = ()) -> list[Diagnosis]:

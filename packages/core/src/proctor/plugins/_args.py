@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from collections.abc import Mapping
 from typing import Any, Protocol, get_type_hints
@@ -11,6 +12,8 @@ from proctor.contracts import UsageError
 from proctor.plugins._convert import convert, spell, split_commas
 from proctor.plugins._kinds import suggestion
 
+_SECTION = re.compile(r"^(?:Attributes|Args):\n(.*)", re.MULTILINE | re.DOTALL)
+_ATTRIBUTE = re.compile(r"^    (\w+): (.+(?:\n {5,}\S.*)*)", re.MULTILINE)
 _SECRET = re.compile(r"key|token|secret|password|credential", re.IGNORECASE)
 
 
@@ -28,7 +31,10 @@ class HasArgs(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ArgInfo:
-    """One argument of a component: its name, type and default as text, and the ``help`` of the field's metadata."""
+    """One argument of a component: its name, its type and default as text, and what it is for.
+
+    The last is the ``help`` in the field's metadata, or what the docstring says under ``Attributes:`` or ``Args:``.
+    """
 
     name: str
     type: str
@@ -78,9 +84,14 @@ def describe_args(record: HasArgs) -> list[ArgInfo]:
     """The arguments that ``record`` declares, in their order."""
     if record.args is None:
         return []
-    hints = get_type_hints(record.args)
+    hints, texts = get_type_hints(record.args), _attribute_texts(record.args)
     return [
-        ArgInfo(field.name, spell(hints[field.name]), _default(field), str(field.metadata.get("help", "")))
+        ArgInfo(
+            field.name,
+            spell(hints[field.name]),
+            _default(field),
+            str(field.metadata.get("help", texts.get(field.name, ""))),
+        )
         for field in dataclasses.fields(record.args)
         if field.init
     ]
@@ -110,3 +121,13 @@ def _default(field: dataclasses.Field[Any]) -> str | None:
     if field.default is not dataclasses.MISSING:
         return repr(field.default)
     return repr(field.default_factory()) if field.default_factory is not dataclasses.MISSING else None
+
+
+def _attribute_texts(cls: type) -> dict[str, str]:
+    """What the docstrings of a dataclass and its bases say about its fields, one line each."""
+    texts: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        section = _SECTION.search(inspect.cleandoc(base.__doc__ or ""))
+        for match in _ATTRIBUTE.finditer(section[1] if section else ""):
+            texts[match[1]] = " ".join(match[2].split())
+    return texts

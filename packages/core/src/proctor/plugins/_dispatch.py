@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import traceback
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
 import pluggy
 
-from proctor.plugins._faults import Code, Fault
+from proctor.plugins._faults import Code, Fault, traceback_of
 from proctor.plugins._kinds import Kind
 from proctor.plugins._scan import Source
 
@@ -51,7 +50,7 @@ def call(
             raise
         except BaseException as error:
             message = f"{label} raised {type(error).__name__}: {error}."
-            detail = "".join(traceback.format_exception(error))
+            detail = traceback_of(error)
             return found, Fault(
                 Code.HOOK_RAISED, message, source.name, kind.name, module=module.__name__, detail=detail
             )

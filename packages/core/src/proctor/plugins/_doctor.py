@@ -98,8 +98,8 @@ def diagnose(catalog: Catalog, extra: Mapping[str, Source], only: Iterable[str] 
 def _examine(catalog: Catalog, source: Source, entries: list[Entry], known: list[Fault]) -> Diagnosis:
     faults = [fault for fault in known if source.name in fault.distribution.split(", ")]
     extras: dict[str, tuple[str, ...]] = {}
-    if source.packaged and source.name != CORE:
-        if not core_requirements(source):
+    if source.packaged:
+        if source.name != CORE and not core_requirements(source):
             message = (
                 f"{source.label} does not say which {CORE} it was made for. Its authors should add a requirement such "
                 f"as '{CORE}>=0.1,<0.2'."

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import importlib
+import traceback
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Literal
 
 
@@ -30,6 +33,7 @@ class Code(StrEnum):
     SHADOWED = "shadowed"
 
 
+_IMPORTLIB = str(importlib.__file__)
 _WARNINGS = frozenset(
     {
         Code.UNDECLARED_RECORD,
@@ -67,3 +71,12 @@ class Fault:
     def severity(self) -> Literal["error", "warning"]:
         """``error`` when the component can't be used, ``warning`` when it can."""
         return "warning" if self.code in _WARNINGS else "error"
+
+
+def traceback_of(error: BaseException) -> str:
+    """The traceback from where the plugin's own code begins."""
+    where = error.__traceback__
+    here = str(Path(__file__).parent)
+    while where is not None and where.tb_frame.f_code.co_filename.startswith((here, "<frozen importlib", _IMPORTLIB)):
+        where = where.tb_next
+    return "".join(traceback.format_exception(type(error), error, where))

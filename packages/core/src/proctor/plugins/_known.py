@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 _OPENAI = (
-    "openai openai-api azureai baseten cerebras deepinfra deepseek fireworks github grok groq hyperbolic lepton "
-    "lmstudio mistral moonshot nebius novita nvidia ollama openrouter perplexity qwen sambanova sglang siliconflow "
-    "together vllm xai zai"
+    "azureai baseten cerebras dashscope deepinfra deepseek fireworks grok groq hf-inference-providers hyperbolic "
+    "llama-cpp-server lm-studio minimax mistral moonshot nebius novita nvidia ollama openai openai-api openrouter "
+    "perplexity sambanova sglang siliconflow together vllm zai"
 )
 
 KNOWN: Final[dict[str, dict[str, str]]] = {

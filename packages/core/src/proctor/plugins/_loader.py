@@ -8,7 +8,6 @@ import importlib
 import importlib.util
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -16,7 +15,7 @@ from types import ModuleType
 import pluggy
 
 from proctor import hookspecs
-from proctor.plugins._faults import Code, Fault
+from proctor.plugins._faults import Code, Fault, traceback_of
 from proctor.plugins._kinds import KINDS
 from proctor.plugins._scan import Source
 
@@ -107,7 +106,7 @@ def import_file(path: Path) -> ModuleType:
 
 def import_fault(module: str, source: Source, error: BaseException) -> Fault:
     """What a module did instead of being imported."""
-    detail = "".join(traceback.format_exception(error))
+    detail = traceback_of(error)
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, SystemExit):
         message = f"{module} of {source.label} ends the program when imported (SystemExit {error.code!r})."
@@ -137,7 +136,7 @@ def register(manager: pluggy.PluginManager, module: ModuleType, name: str, sourc
     except Exception as error:  # register() reads every attribute of the module, and a lazy one may raise anything
         _unregister(manager, name)
         message = f"{name} of {source.label} can't be registered: {type(error).__name__}: {error}."
-        detail = "".join(traceback.format_exception(error))
+        detail = traceback_of(error)
         return Fault(Code.BAD_HOOK, message, source.name, module=name, detail=detail)
     return None
 

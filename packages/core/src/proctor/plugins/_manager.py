@@ -16,11 +16,13 @@ from proctor.plugins import _messages as messages
 from proctor.plugins._catalog import Catalog, switch
 from proctor.plugins._dispatch import call
 from proctor.plugins._faults import Fault
+from proctor.plugins._fence import core_requirements
 from proctor.plugins._kinds import KINDS, Kind, kind_named
 from proctor.plugins._loader import Loader, source_of
 from proctor.plugins._scan import Entry, Scan, Source, scan
 
 if TYPE_CHECKING:
+    from proctor.plugins._describe import Description
     from proctor.plugins._doctor import Diagnosis
 
 State: TypeAlias = Literal["available", "loaded", "disabled", "refused", "taken", "broken"]
@@ -115,11 +117,19 @@ class Manager:
             return self.catalog.names(kind_named(kind_name))
 
     def origin(self, kind_name: str, name: str) -> tuple[str, str]:
-        """The distribution and version that ``name`` comes from."""
-        self.get(kind_name, name)
-        entry = self.catalog.choose(kind_named(kind_name), name)
-        assert isinstance(entry, Entry), "get() has just chosen it"
-        return entry.source.name, entry.source.version
+        """The distribution and version that ``name`` comes from; imports nothing."""
+        kind = kind_named(kind_name)
+        with self._lock:
+            chosen = self.catalog.choose(kind, name)
+            entries = [chosen] if isinstance(chosen, Entry) else self.catalog.entries(kind, name)
+        if not entries:
+            raise messages.unknown(kind, name, self.names(kind_name))
+        return entries[0].source.name, entries[0].source.version
+
+    def requires_core(self, info: PluginInfo) -> str:
+        """What the distribution of ``info`` requires of the core, as its metadata spell it."""
+        sources = (source for source in self.catalog.scan.sources if source.name == info.distribution)
+        return "; ".join(line for source in sources for line in core_requirements(source))
 
     def startup(self) -> None:
         """Run every startup hook that has not run in this process; faults are recorded."""
@@ -149,6 +159,12 @@ class Manager:
         """Distribution and version of every plugin that took part so far."""
         with self._lock:
             return dict(sorted(self._used.items()))
+
+    def describe(self, name: str) -> list[Description]:
+        """All components called ``name``; see :func:`proctor.plugins.describe`."""
+        from proctor.plugins._describe import describe
+
+        return describe(self, name)
 
     def diagnose(self, only: Iterable[str] = ()) -> list[Diagnosis]:
         """Examine every plugin in a process of its own; see :func:`proctor.plugins.diagnose`."""

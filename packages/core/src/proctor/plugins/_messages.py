@@ -84,6 +84,6 @@ def undeclared(kind: Kind, name: str, module: str, source: Source) -> Fault:
     """A record without an entry point."""
     message = (
         f"{module} of {source.label} returns the {kind.noun} {name!r}, for which there is no entry point in group "
-        f"{kind.group!r}: it can't be asked for. Report it to its authors."
+        f"{kind.group!r}: it can't be asked for. Reinstall the distribution, or report it to its authors."
     )
     return Fault(Code.UNDECLARED_RECORD, message, source.name, kind.name, name, module)

@@ -1,0 +1,139 @@
+"""``proctor plugins``: what is installed, what one of them offers, and what is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from proctor import plugins as room
+
+if TYPE_CHECKING:
+    from proctor.plugins import Description, Diagnosis, Fault, PluginInfo
+
+__all__ = ["plugins"]
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group("plugins", invoke_without_command=True)
+@click.option("--plugin", multiple=True, metavar="FILE|MODULE", help="Also this module or Python file; repeatable.")
+@click.option(
+    "--disable-plugin",
+    "disabled",
+    multiple=True,
+    metavar="DIST[:NAME]",
+    help="Without this distribution, or one name that it offers; repeatable.",
+)
+@_JSON
+@click.pass_context
+def plugins(ctx: click.Context, plugin: tuple[str, ...], disabled: tuple[str, ...], as_json: bool) -> None:
+    """Show and check the installed plugins. Without a command: list them; nothing of them is imported."""
+    room.configure(plugin, disabled)
+    if ctx.invoked_subcommand is None:
+        inventory = room.inventory()
+        click.echo(_json(inventory) if as_json else _listing(inventory, room.faults()))
+
+
+@plugins.command("doctor")
+@click.argument("distributions", nargs=-1, metavar="[DIST]...")
+@_JSON
+def doctor(distributions: tuple[str, ...], as_json: bool) -> int:
+    """Examine each plugin (or those named) in a process of its own; exit with 1 if one can't be used."""
+    found = room.diagnose(distributions)
+    sound = not any(fault.severity == "error" for diagnosis in found for fault in diagnosis.faults)
+    if as_json:
+        click.echo(json.dumps({"ok": sound, "plugins": [_data(diagnosis) for diagnosis in found]}, indent=2))
+    else:
+        click.echo("\n".join(line for diagnosis in found for line in _diagnosis(diagnosis)))
+    return 0 if sound else 1
+
+
+@plugins.command("show")
+@click.argument("name")
+@_JSON
+def show(name: str, as_json: bool) -> None:
+    """Show what is called NAME (a component or a distribution): arguments, environment, limits."""
+    found = room.describe(name)
+    click.echo(_json(found) if as_json else "\n\n".join(_description(description) for description in found))
+
+
+def _data(value: Any) -> Any:
+    """Records as JSON data; a fault says its severity too."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        data = {field.name: _data(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return data | ({"severity": value.severity} if isinstance(value, room.Fault) else {})
+    if isinstance(value, Mapping):
+        return {str(key): _data(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_data(item) for item in value]
+    return value
+
+
+def _json(records: Sequence[Any]) -> str:
+    return json.dumps([_data(record) for record in records], indent=2)
+
+
+def _listing(inventory: list[PluginInfo], faults: list[Fault]) -> str:
+    rows = [("KIND", "NAME", "DISTRIBUTION", "VERSION", "STATE")]
+    rows += [(room.KINDS[info.kind].noun, info.name, info.distribution, info.version, info.state) for info in inventory]
+    return "\n".join([*_columns(rows), *(_fault(fault) for fault in faults)])
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _fault(fault: Fault) -> str:
+    return f"{fault.severity} {fault.code.value}: {fault.message}"
+
+
+def _diagnosis(diagnosis: Diagnosis) -> list[str]:
+    errors = sum(fault.severity == "error" for fault in diagnosis.faults)
+    verdict = "disabled" if diagnosis.disabled else "broken" if errors else "ok"
+    lines = [f"{diagnosis.distribution} {diagnosis.version}".rstrip() + f": {verdict}"]
+    for module in diagnosis.modules:
+        cost = "not imported" if module.seconds is None else f"{1000 * module.seconds:.0f} ms"
+        lines.append(f"  {module.module} ({cost})")
+        for kind, names in module.records.items():
+            lines += _wrapped(f"    {room.KINDS[kind].noun}: {', '.join(names)}", indent="      ")
+    lines += [f"  {_fault(fault)}" for fault in diagnosis.faults]
+    lines += [f"  extra {extra}: {', '.join(names)} not installed" for extra, names in diagnosis.missing_extras.items()]
+    return lines
+
+
+def _description(description: Description) -> str:
+    info = description.info
+    rows: list[tuple[str, str]] = [
+        ("summary", description.summary),
+        ("distribution", f"{info.distribution} {info.version}".rstrip()),
+        ("requires", description.requires_core),
+        ("module", info.module),
+        ("state", info.state),
+        ("fault", _fault(info.fault) if info.fault else ""),
+        ("environment", " or ".join(_variables(alternative) for alternative in description.env)),
+    ]
+    rows += [(name.replace("_", " "), _plain(value)) for name, value in description.details.items()]
+    lines = [f"{room.KINDS[info.kind].noun} {info.name}", *_columns([(f"  {k}", v) for k, v in rows if v])]
+    lines += ["  arguments"] if description.args else []
+    for arg in description.args:
+        default = "required" if arg.default is None else f"default {arg.default}"
+        lines += _wrapped(f"    {arg.name}: {arg.type}; {default}. {arg.help}", indent="      ")
+    return "\n".join(lines)
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(text, 118, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _variables(alternative: Mapping[str, bool]) -> str:
+    return " and ".join(f"{name} ({'set' if is_set else 'not set'})" for name, is_set in alternative.items())
+
+
+def _plain(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
