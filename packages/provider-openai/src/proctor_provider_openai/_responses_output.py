@@ -111,9 +111,9 @@ class _Reader:
 
     def choice(self, model: str, body: dict[str, Any]) -> ChatCompletionChoice:
         content: str | list[Content] = self._content or ""
-        if len(self._content) == 1 and isinstance(only := self._content[0], ContentText):
-            if only.internal is None and only.citations is None and not only.refusal:
-                content = only.text
+        only = self._content[0] if len(self._content) == 1 else None
+        if isinstance(only, ContentText) and not (only.internal or only.citations or only.refusal):
+            content = only.text
         message = ChatMessageAssistant(content=content, source="generate", model=model, tool_calls=self._calls or None)
         return ChatCompletionChoice(
             message=message,

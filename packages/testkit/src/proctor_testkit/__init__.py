@@ -8,13 +8,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from proctor_testkit._model_suite import FakeServer, ModelProviderSuite
     from proctor_testkit._network import OutsideNetworkError, loopback_only
+    from proctor_testkit._openai_server import FakeOpenAI, FakeRequest
     from proctor_testkit._suite import Check, Suite, check
 
-__all__ = ["Check", "FakeServer", "ModelProviderSuite", "OutsideNetworkError", "Suite", "check", "loopback_only"]
+__all__ = [
+    "Check",
+    "FakeOpenAI",
+    "FakeRequest",
+    "FakeServer",
+    "ModelProviderSuite",
+    "OutsideNetworkError",
+    "Suite",
+    "check",
+    "loopback_only",
+]
 
 # pytest loads this package in every run where it is installed: a suite, and with it the core, loads when it is used.
 _HOME = {
     "Check": "_suite",
+    "FakeOpenAI": "_openai_server",
+    "FakeRequest": "_openai_server",
     "FakeServer": "_model_suite",
     "ModelProviderSuite": "_model_suite",
     "OutsideNetworkError": "_network",
