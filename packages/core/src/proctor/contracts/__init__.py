@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         SandboxConnection,
         SandboxDriver,
         SandboxEnvironment,
+        SandboxUserUnsupportedError,
     )
     from proctor.contracts._startup import StartupContext
 
@@ -75,6 +76,7 @@ __all__ = [
     "SandboxDriver",
     "SandboxEnvironment",
     "SandboxProvider",
+    "SandboxUserUnsupportedError",
     "StartupContext",
     "Stat",
     "TaskEnd",
@@ -130,6 +132,7 @@ _HOME = {
     "SandboxConnection": "_sandbox",
     "SandboxDriver": "_sandbox",
     "SandboxEnvironment": "_sandbox",
+    "SandboxUserUnsupportedError": "_sandbox",
     "StartupContext": "_startup",
 }
 

@@ -17,6 +17,7 @@ __all__ = [
     "SandboxConnection",
     "SandboxDriver",
     "SandboxEnvironment",
+    "SandboxUserUnsupportedError",
 ]
 
 T = TypeVar("T", str, bytes)
@@ -44,6 +45,10 @@ class OutputLimitExceededError(Exception):
         super().__init__(f"the output is larger than the limit of {limit_str}")
         self.limit_str = limit_str
         self.truncated_output = truncated_output
+
+
+class SandboxUserUnsupportedError(RuntimeError):
+    """A command was to run as a user that the sandbox can't change to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,9 @@ class SandboxEnvironment(ABC):
 
         Raises:
             TimeoutError: the timeout passed; everything that the command started is dead by then.
-            UnicodeDecodeError: the output is no UTF-8.
+            FileNotFoundError: there is no such command, or no such ``cwd``.
+            UnicodeDecodeError: the output is no UTF-8 (a provider may replace what can't be decoded instead).
+            SandboxUserUnsupportedError: the sandbox can't run commands as ``user``.
             PermissionError: the command may not be executed (or not by ``user``).
             OutputLimitExceededError: more than 10 MiB on standard output or standard error.
         """

@@ -1,1 +1,38 @@
+"""Sandboxes: where the commands of a sample run."""
 
+from proctor.contracts import (
+    ExecResult,
+    OutputLimitExceededError,
+    SandboxConnection,
+    SandboxDriver,
+    SandboxEnvironment,
+    SandboxUserUnsupportedError,
+)
+from proctor.sandbox._context import sandbox, sandbox_context, sandbox_default, sandbox_with
+from proctor.sandbox._files import SETUP_TIMEOUT
+from proctor.sandbox._local import MAX_EXEC_OUTPUT, MAX_READ_FILE, LocalSandbox, LocalSandboxDriver
+from proctor.sandbox._run import cleanup_sandboxes, configure_sandboxes, sample_sandbox, sandbox_gates
+from proctor.schema import SandboxSpec
+
+__all__ = [
+    "MAX_EXEC_OUTPUT",
+    "MAX_READ_FILE",
+    "SETUP_TIMEOUT",
+    "ExecResult",
+    "LocalSandbox",
+    "LocalSandboxDriver",
+    "OutputLimitExceededError",
+    "SandboxConnection",
+    "SandboxDriver",
+    "SandboxEnvironment",
+    "SandboxSpec",
+    "SandboxUserUnsupportedError",
+    "cleanup_sandboxes",
+    "configure_sandboxes",
+    "sample_sandbox",
+    "sandbox",
+    "sandbox_context",
+    "sandbox_default",
+    "sandbox_gates",
+    "sandbox_with",
+]

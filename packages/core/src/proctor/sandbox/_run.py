@@ -1,0 +1,157 @@
+"""The sandboxes of a run: one driver and one gate for each provider, and how a sample gets in and out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+from proctor import plugins
+from proctor.concurrency import Gate, cpu_budget
+from proctor.contracts import SandboxDriver, SandboxEnvironment
+from proctor.limits import sample_limits
+from proctor.registry import loggable
+from proctor.sandbox._context import sandbox_context
+from proctor.sandbox._files import prepare
+from proctor.sandbox._recorded import RecordedSandbox
+from proctor.schema import Sample, SandboxSpec
+
+__all__ = ["cleanup_sandboxes", "configure_sandboxes", "sample_sandbox", "sandbox_gates"]
+
+_log = logging.getLogger("proctor.sandbox")
+
+
+@dataclass(slots=True)
+class _Provider:
+    """A provider as this run uses it."""
+
+    driver: SandboxDriver
+    gate: Gate
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    ready: dict[tuple[str, str], Any] = field(default_factory=dict)
+    """(task, configuration as JSON) -> configuration, of what ``task_init`` has prepared."""
+
+
+@dataclass(slots=True)
+class _RunSandboxes:
+    max_sandboxes: int | None = None
+    providers: dict[str, _Provider] = field(default_factory=dict)
+
+
+_current: ContextVar[_RunSandboxes | None] = ContextVar("proctor_run_sandboxes", default=None)
+
+
+def configure_sandboxes(max_sandboxes: int | None = None) -> None:
+    """Begin a run: its drivers and gates are new, and shared by all tasks started from here.
+
+    Args:
+        max_sandboxes: sandboxes at once of each provider; ``None`` leaves it to the provider.
+    """
+    _current.set(_RunSandboxes(max_sandboxes))
+
+
+def _run() -> _RunSandboxes:
+    run = _current.get()
+    if run is None:  # outside a run (a script, a test): one set of sandboxes for this context
+        run = _RunSandboxes()
+        _current.set(run)
+    return run
+
+
+def sandbox_gates() -> list[Gate]:
+    """The gates of the providers that the run has used so far."""
+    return [provider.gate for provider in _run().providers.values()]
+
+
+def _provider(name: str) -> _Provider:
+    run = _run()
+    known = run.providers.get(name)
+    if known is None:
+        record = plugins.get("sandbox_providers", name)
+        limit = run.max_sandboxes or record.default_max_sandboxes(cpu_budget().cpus)
+        known = run.providers[name] = _Provider(record.factory(), Gate(f"{name} sandboxes", limit))
+    return known
+
+
+@asynccontextmanager
+async def sample_sandbox(
+    spec: SandboxSpec, task_name: str, sample: Sample, cleanup: bool = True
+) -> AsyncIterator[Mapping[str, SandboxEnvironment]]:
+    """Give the code inside the sandboxes of ``sample``, with its files written and its setup script run.
+
+    Waiting for the provider's gate is not working time.
+
+    Args:
+        spec: the provider and its configuration.
+        task_name: the task, for the provider's names and labels.
+        sample: whose metadata, files and setup script are used.
+        cleanup: whether the sandboxes are taken away at the end.
+
+    Raises:
+        UsageError: if there is no such provider.
+        RuntimeError: if the setup script failed.
+    """
+    provider = _provider(spec.type)
+    async with _inside(provider.gate):
+        await _prepare_task(provider, task_name, spec.config)
+        made = await provider.driver.sample_init(task_name, spec.config, dict(sample.metadata or {}))
+        interrupted = True
+        try:
+            environments: dict[str, SandboxEnvironment] = {name: RecordedSandbox(env) for name, env in made.items()}
+            await prepare(sample, environments)
+            with sandbox_context(environments):
+                yield environments
+            interrupted = False
+        except Exception:
+            interrupted = False
+            raise
+        finally:
+            if cleanup:
+                with anyio.CancelScope(shield=True):
+                    await provider.driver.sample_cleanup(made, interrupted)
+            else:
+                _log.info("sandbox of sample %s kept: %s", sample.id, ", ".join(map(repr, made.values())))
+
+
+@asynccontextmanager
+async def _inside(gate: Gate) -> AsyncIterator[None]:
+    if not gate.try_acquire():
+        limits = sample_limits()
+        with contextlib.nullcontext() if limits is None else limits.pause():
+            await gate.acquire()
+    try:
+        yield
+    finally:
+        gate.release()
+
+
+async def _prepare_task(provider: _Provider, task: str, config: Any) -> None:
+    key = (task, json.dumps(loggable(config), sort_keys=True, default=str))
+    if key in provider.ready:
+        return
+    async with provider.lock:  # building one image twice at once helps nobody
+        if key not in provider.ready:
+            await provider.driver.task_init(task, config)
+            provider.ready[key] = config
+
+
+async def cleanup_sandboxes(cleanup: bool = True) -> None:
+    """End a run: take away what was prepared for its tasks (or tell the drivers to keep it).
+
+    A driver that fails is logged and doesn't keep the others from being called.
+    """
+    with anyio.CancelScope(shield=True):
+        for name, provider in _run().providers.items():
+            for (task, _), config in provider.ready.items():
+                try:
+                    await provider.driver.task_cleanup(task, config, cleanup)
+                except Exception:
+                    _log.exception("sandbox provider %s could not clean up after task %s", name, task)
+            provider.ready.clear()
