@@ -54,7 +54,7 @@ def gates() -> list[Gate]:
 
 
 def connection_gate(key: str, limit: int, label: str | None = None) -> Gate:
-    """The gate of all connections that share ``key`` (provider, credential and base URL); the first caller's limit holds."""
+    """The gate of all connections that share ``key`` (provider, credential, base URL); the first limit holds."""
     connections = _gates().connections
     gate = connections.get(key)
     if gate is None:

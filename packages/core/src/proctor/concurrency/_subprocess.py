@@ -102,7 +102,7 @@ async def _kill_group(process: Process) -> None:
             await process.wait()
             # SIGKILL is sent, not yet obeyed, when killpg returns. The bound is for zombies that nobody reaps.
             with anyio.move_on_after(_DYING):
-                while _alive(process.pid):
+                while _alive(process.pid):  # noqa: ASYNC110 - the system sends no event when a group is empty
                     await anyio.sleep(0.002)
 
 

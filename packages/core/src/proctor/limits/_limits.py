@@ -16,7 +16,8 @@ __all__ = ["LimitExceededError", "SampleLimits", "sample_limits", "use_limits"]
 class LimitExceededError(Exception):
     """A limit ended the sample, in an orderly way: it is scored with what it has.
 
-    ``type`` is message, token, turn, time, working, cost, operator or custom; ``value`` what was used, ``limit`` what was allowed.
+    ``type`` is message, token, turn, time, working, cost, operator or custom; ``value`` what was used, ``limit`` what
+    was allowed.
     """
 
     def __init__(self, type: str, *, value: float = 0, limit: float = 0, message: str | None = None) -> None:
@@ -108,6 +109,11 @@ class SampleLimits:
         if self.turn_limit is not None and self.turns >= self.turn_limit:
             raise LimitExceededError("turn", value=self.turns, limit=self.turn_limit)
         self.turns += 1
+
+    def lift(self) -> None:
+        """Let everything pass from now on; usage is still counted."""
+        self.message_limit = self.token_limit = self.turn_limit = None
+        self.cost_limit = None
 
     def working_time(self) -> float:
         """Seconds since the start, less those spent waiting for gates and retries."""

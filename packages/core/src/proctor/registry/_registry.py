@@ -18,7 +18,7 @@ _factories: dict[tuple[str, str], Callable[..., Any]] = {}
 
 @dataclass(frozen=True, slots=True)
 class RegistryInfo:
-    """How a component was made: its kind, its name, all arguments and those that were passed, and the decorator's own."""
+    """How a component was made: its kind, its name, all arguments, those that were passed, and the decorator's."""
 
     kind: Kind
     name: str

@@ -1,0 +1,65 @@
+"""What an error means: for its sample, for its unit, for the exit code."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from proctor.schema import EvalError, EvalLog
+
+__all__ = ["ErrorPolicy", "error_kind", "eval_error", "exit_code"]
+
+_LONGEST = 100_000  # characters of a traceback; recursion errors and embedded data make far longer ones
+
+
+def eval_error(error: BaseException) -> EvalError:
+    """``error`` as the log keeps it: ``Name('message')`` and the traceback, without the values of local variables."""
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    if len(text) > _LONGEST:
+        text = text[: _LONGEST // 2] + "\n... (cut) ...\n" + text[-_LONGEST // 2 :]
+    return EvalError(message=f"{type(error).__name__}({str(error)!r})", traceback=text, traceback_ansi=text)
+
+
+def error_kind(error: EvalError) -> str:
+    """The exception's class name."""
+    return error.message.partition("(")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorPolicy:
+    """How many samples may fail.
+
+    ``fail_on_error``: ``True`` none, ``False`` all; below 1 a share of the planned samples, from 1 on a count.
+    """
+
+    fail_on_error: bool | float = True
+    continue_on_fail: bool = False
+
+    def exceeded(self, errors: int, total: int | None) -> bool:
+        """Whether ``errors`` failed samples of ``total`` (``None`` while unknown) are too many."""
+        limit = self.fail_on_error
+        if limit is True:
+            return errors > 0
+        if limit is False:
+            return False
+        if 0 < limit < 1:
+            return total is not None and total > 0 and errors / total > limit
+        return errors > limit if limit else errors > 0
+
+
+def exit_code(logs: Iterable[EvalLog]) -> int:
+    """What a command that made ``logs`` returns.
+
+    0 when all is done (errors within the threshold included), 1 when a unit was aborted, 3 when one finished with more
+    errors than allowed, 130 when one was interrupted.
+    """
+    code = 0
+    for log in logs:
+        if log.status == "cancelled":
+            return 130
+        if log.status == "error":
+            code = 1 if log.error is not None else max(code, 3) if code != 1 else 1
+        elif log.status == "started":
+            code = 1
+    return code

@@ -1,0 +1,63 @@
+"""The Python front door."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Unpack
+
+from proctor.contracts import UsageError
+from proctor.engine._load import TaskLike
+from proctor.engine._run import RunResult, run, run_async
+from proctor.log import read_eval_log
+from proctor.model import Model
+from proctor.schema import EvalLog, EvalOptions
+
+__all__ = ["eval", "eval_async"]
+
+
+def eval(
+    tasks: TaskLike | Sequence[TaskLike],
+    model: str | Model | Sequence[str | Model] | None = None,
+    **options: Unpack[EvalOptions],
+) -> list[EvalLog]:
+    """Evaluate tasks on models and return their logs, one a (task x model) pair, in plan order.
+
+    Args:
+        tasks: what to evaluate: paths (``file.py``, ``file.py@task``, a folder), ``@task`` functions, ``Task`` objects.
+        model: ``provider/model``, or several.
+        options: see ``EvalOptions``; the same as the options of ``proctor eval``.
+
+    Raises:
+        UsageError: for whatever is wrong before the first request.
+
+    Example::
+
+        [log] = eval("examples/hello.py", model="mock/model", limit=10)
+        print(log.status, log.results.scores[0].metrics["accuracy"].value)
+    """
+    _outside_a_loop()
+    return _complete(run(tasks, model, options))
+
+
+async def eval_async(
+    tasks: TaskLike | Sequence[TaskLike],
+    model: str | Model | Sequence[str | Model] | None = None,
+    **options: Unpack[EvalOptions],
+) -> list[EvalLog]:
+    """``eval()`` for code that is already in an event loop (a notebook, a server), on asyncio or trio."""
+    return _complete(await run_async(tasks, model, options))
+
+
+def _outside_a_loop() -> None:
+    import anyio
+
+    try:
+        anyio.get_current_task()
+    except Exception:
+        return
+    raise UsageError("eval() starts an event loop, and one is running here: write `await eval_async(...)`")
+
+
+def _complete(result: RunResult) -> list[EvalLog]:
+    """The logs with their samples, read back from where they were written."""
+    return [read_eval_log(log.location) if log.location else log for log in result.logs]

@@ -1,0 +1,187 @@
+"""From tasks, models and options to units. Nothing is sent yet: all that can be refused is refused here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from proctor import plugins
+from proctor.contracts import UsageError
+from proctor.dataset import IterableDataset, Selection, select
+from proctor.engine._errors import ErrorPolicy
+from proctor.engine._load import TaskSource
+from proctor.engine._options import RunOptions
+from proctor.engine._task import Epochs, Task, task_info
+from proctor.engine._unit import Unit, unit_identity
+from proctor.model import GenerateConfig, Model, get_model, use_models
+from proctor.registry import create
+from proctor.schema import SandboxSpec
+from proctor.scorer import create_reducers
+from proctor.solver import SolverLike
+
+__all__ = ["make_plan", "resolve_models", "resolve_roles"]
+
+
+def resolve_models(models: str | Model | Sequence[str | Model] | None, options: RunOptions) -> list[Model | None]:
+    """The models to evaluate; ``[None]`` when none was named, so that each task's own counts."""
+    if models is None:
+        return [None]
+    named: list[str | Model] = []
+    for model in [models] if isinstance(models, (str, Model)) else models:
+        named += [name.strip() for name in model.split(",") if name.strip()] if isinstance(model, str) else [model]
+    if not named:
+        raise UsageError("no model was given: say which with --model, for example --model openai/gpt-4o-mini")
+    return [_model(model, options) for model in named]
+
+
+def _model(model: str | Model, options: RunOptions) -> Model:
+    if isinstance(model, Model):
+        return model
+    return get_model(model, base_url=options.model_base_url, **options.model_args)
+
+
+def resolve_roles(roles: Mapping[str, Any]) -> dict[str, Model]:
+    """Models by role, from names, models, or mappings ``{model: ..., <generation settings>}``."""
+    found = {}
+    for role, value in roles.items():
+        if isinstance(value, Model):
+            found[role] = value.with_config(GenerateConfig(), role=role)
+        elif isinstance(value, Mapping):
+            settings = dict(value)
+            name = settings.pop("model", None)
+            if not name:
+                raise UsageError(f"the model role {role!r} names no model: give {role}={{model: provider/model, ...}}")
+            base_url, args = settings.pop("base_url", None), settings.pop("args", {})
+            found[role] = get_model(name, role=role, config=GenerateConfig(**settings), base_url=base_url, **args)
+        else:
+            found[role] = get_model(value, role=role)
+    return found
+
+
+def make_plan(sources: Sequence[TaskSource], models: Sequence[Model | None], options: RunOptions) -> list[Unit]:
+    """Cross tasks and models.
+
+    Raises:
+        UsageError: for anything that can be known to be wrong before the first request.
+    """
+    roles = resolve_roles(options.model_roles)
+    units = []
+    selected: dict[int, Selection] = {}
+    for source in sources:
+        for model in models:
+            with use_models(model and model.with_config(options.config), roles):
+                task = source.load(options.task_args)
+                units.append(_unit(task, model, roles, options, selected))
+    seen: dict[str, Unit] = {}
+    for unit in units:
+        if unit.id in seen:
+            raise UsageError(f"task {unit.name!r} with model {unit.model.name} was planned twice: name it once")
+        seen[unit.id] = unit
+    return units
+
+
+def _unit(
+    task: Task, model: Model | None, roles: Mapping[str, Model], options: RunOptions, selected: dict[int, Selection]
+) -> Unit:
+    if model is None:
+        model = _model(task.model, options) if task.model else get_model()
+    _check_backend("model_providers", model.name.partition("/")[0], options.async_backend)
+    model = model.with_config(task.config.merge(options.config))
+    roles = {**resolve_roles(task.model_roles), **roles}
+    sandbox = options.sandbox or task.sandbox
+    _check_sandbox(sandbox, options.async_backend)
+    epochs = _epochs(task, options)
+    samples = _select(task, options, selected)
+    solver = _solver(task, options)
+    scorers = task.scorers if options.score else []
+    return Unit(
+        id=unit_identity(task, solver, scorers, samples, model, roles),
+        task=task,
+        model=model,
+        roles=roles,
+        solver=solver,
+        scorers=scorers,
+        samples=samples,
+        total=None if samples.length is None else samples.length * epochs.epochs,
+        epochs=epochs.epochs,
+        reducers=create_reducers(epochs.reducer) if epochs.reducer is not None else None,
+        sandbox=sandbox,
+        policy=ErrorPolicy(
+            _first(options.fail_on_error, task.fail_on_error, True),
+            _first(options.continue_on_fail, task.continue_on_fail, False),
+        ),
+        retry_on_error=_first(options.retry_on_error, task.retry_on_error, 0),
+        max_samples=options.max_samples or _connections(model),
+        message_limit=_first(options.message_limit, task.message_limit),
+        token_limit=_first(options.token_limit, task.token_limit),
+        turn_limit=_first(options.turn_limit, task.turn_limit),
+        time_limit=_first(options.time_limit, task.time_limit),
+        working_limit=_first(options.working_limit, task.working_limit),
+        cost_limit=task.cost_limit,
+        options=options,
+        args=task_info(task).params,
+    )
+
+
+def _first(*values: Any) -> Any:
+    return next((value for value in values if value is not None), None)
+
+
+def _connections(model: Model) -> int:
+    """As many samples as there are connections: fewer would idle them, more would only wait."""
+    _, shared = model.connection_gates()
+    return model.config.max_connections or shared.limit or 1
+
+
+def _epochs(task: Task, options: RunOptions) -> Epochs:
+    own = task.epochs or Epochs(1)
+    return Epochs(options.epochs or own.epochs, _first(options.epochs_reducer, own.reducer))
+
+
+def _select(task: Task, options: RunOptions, selected: dict[int, Selection]) -> Selection:
+    """The samples that are wanted, in order; a task that several models share is shuffled once."""
+    known = selected.get(id(task))
+    if known is not None:
+        return known
+    dataset = task.dataset
+    shuffle = options.sample_shuffle
+    if shuffle is not None and shuffle is not False:
+        if isinstance(dataset, IterableDataset):
+            raise UsageError(f"task {task.name!r} makes its samples one by one, so they can't be shuffled")
+        dataset.shuffle(None if shuffle is True else shuffle)
+    try:
+        selected[id(task)] = select(dataset, options.limit, _ids(options.sample_id))
+    except UsageError as error:
+        raise UsageError(f"task {task.name!r}: {error}") from error
+    return selected[id(task)]
+
+
+def _ids(ids: str | int | Sequence[str | int] | None) -> list[str | int] | None:
+    return None if ids is None else [ids] if isinstance(ids, (str, int)) else list(ids)
+
+
+def _solver(task: Task, options: RunOptions) -> SolverLike:
+    if options.solver is None:
+        return task.steps()
+    solver = options.solver
+    if isinstance(solver, str):
+        try:
+            solver = create("solver", solver, **options.solver_args)
+        except LookupError as error:
+            raise UsageError(str(error.args[0])) from error
+    return solver
+
+
+def _check_sandbox(sandbox: SandboxSpec | None, backend: str) -> None:
+    if sandbox is not None:
+        _check_backend("sandbox_providers", sandbox.type, backend)
+
+
+def _check_backend(kind: str, name: str, backend: str) -> None:
+    backends: Iterable[str] = plugins.get(kind, name).backends
+    if backend not in backends:
+        what = "model provider" if kind == "model_providers" else "sandbox"
+        raise UsageError(
+            f"the {what} {name!r} runs on {' and '.join(backends)} only: leave out --async-backend {backend} "
+            "(and PROCTOR_ASYNC_BACKEND)"
+        )

@@ -1,0 +1,120 @@
+"""What a run shows of itself: counters that the loop and the writers change and a screen's thread reads."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Sequence
+
+from proctor.concurrency import Gate
+from proctor.contracts import (
+    GateSnapshot,
+    MessageLevel,
+    MetricSnapshot,
+    RunMessage,
+    RunSnapshot,
+    UnitSnapshot,
+    UnitStatus,
+)
+from proctor.engine._unit import Unit
+from proctor.schema import EvalLog, EvalSample
+
+__all__ = ["RunProgress", "UnitProgress"]
+
+_MESSAGES = 5
+
+
+class UnitProgress:
+    """The counters of one unit. ``done`` counts acknowledged samples only; each has one thread that writes it."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.status: UnitStatus = "waiting"
+        self.started = 0
+        self.recorded = 0
+        self.done = 0
+        self.errors: Counter[str] = Counter()
+        self.outcomes: Counter[str] = Counter()
+        self.input_tokens = 0
+        self.output_tokens = 0
+        self.metrics: tuple[tuple[str, float], ...] = ()
+        self.results: tuple[MetricSnapshot, ...] = ()
+        self.location = ""
+        self.error = ""
+        self.seconds: float | None = None
+
+    def add(self, sample: EvalSample) -> None:
+        """Count the tokens of a finished sample."""
+        for usage in sample.model_usage.values():
+            self.input_tokens += (
+                usage.input_tokens + (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+            )
+            self.output_tokens += usage.output_tokens
+
+    def finish(self, log: EvalLog, seconds: float) -> None:
+        """Take over what the finished log says."""
+        self.status = {"success": "done", "cancelled": "cancelled"}.get(log.status, "error")
+        self.error = log.error.message if log.error else ""
+        self.seconds = seconds
+        self.results = _metrics(log)
+
+    def snapshot(self) -> UnitSnapshot:
+        """The counters as they are now."""
+        return UnitSnapshot(
+            name=self.unit.name,
+            model=self.unit.model.name,
+            status=self.status,
+            total=self.unit.total,
+            done=self.done,
+            running=self.started - self.recorded,
+            errors=dict(self.errors),
+            metrics=self.metrics,
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            retries=sum(self.unit.model.retries.values()),
+            location=self.location,
+            results=self.results,
+            outcomes=dict(self.outcomes),
+            seconds=self.seconds,
+            error=self.error,
+        )
+
+
+def _metrics(log: EvalLog) -> tuple[MetricSnapshot, ...]:
+    """One row a metric; a standard error stands beside the metric it belongs to, not in a row of its own."""
+    rows: list[MetricSnapshot] = []
+    if log.results is None:
+        return ()
+    total = log.results.total_samples
+    for score in log.results.scores:
+        stderr = score.metrics.get("stderr")
+        for name, metric in score.metrics.items():
+            if name == "stderr" and len(score.metrics) > 1:
+                continue
+            shown = stderr.value if stderr and metric.name in ("accuracy", "mean") else None
+            scored = score.scored_samples
+            rows.append(MetricSnapshot(score.name, name, metric.value, shown, scored, total, score.reducer))
+    return tuple(rows)
+
+
+class RunProgress:
+    """The counters of all units, the gates and the latest messages."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self.units = [UnitProgress(unit) for unit in units]
+        self.gates: list[Gate] = []
+        self._started = time.monotonic()
+        self._messages: deque[RunMessage] = deque(maxlen=_MESSAGES)
+
+    def say(self, text: str, level: MessageLevel = "info") -> None:
+        """Keep a sentence among the latest messages."""
+        self._messages.append(RunMessage(text, level))
+
+    def snapshot(self) -> RunSnapshot:
+        """The run as it is now."""
+        return RunSnapshot(
+            units=tuple(unit.snapshot() for unit in self.units),
+            gates=tuple(GateSnapshot(gate.name, gate.held, gate.limit, gate.waiting) for gate in list(self.gates)),
+            elapsed=time.monotonic() - self._started,
+            messages=tuple(self._messages),
+        )

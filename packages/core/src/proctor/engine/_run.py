@@ -1,0 +1,226 @@
+"""A run from options to logs: plan, gates, units, screen, observers, signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio import to_thread
+
+from proctor import plugins
+from proctor.concurrency import gates, run_gates
+from proctor.contracts import RunEnd, RunRow, RunStart, UnitInfo, UsageError
+from proctor.engine._errors import eval_error, exit_code
+from proctor.engine._load import TaskLike, find_tasks
+from proctor.engine._observe import Observers
+from proctor.engine._options import RunOptions, resolve_options
+from proctor.engine._plan import make_plan, resolve_models
+from proctor.engine._progress import RunProgress
+from proctor.engine._run_unit import UnitRun
+from proctor.engine._schedule import run_units
+from proctor.engine._screen import Screen, make_display
+from proctor.engine._spec import revision
+from proctor.engine._unit import Unit
+from proctor.log import now_iso_seconds
+from proctor.model import Model, close_models
+from proctor.sandbox import configure_sandboxes
+from proctor.schema import EvalLog, short_uuid
+
+__all__ = ["RunResult", "run", "run_async"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run came to: the headers of its logs in plan order, the exit code, and what was planned."""
+
+    logs: list[EvalLog]
+    exit_code: int
+    units: tuple[Unit, ...]
+
+
+def run(
+    tasks: TaskLike | Sequence[TaskLike], model: str | Model | Sequence[str | Model] | None, options: Mapping[str, Any]
+) -> RunResult:
+    """Evaluate, in an event loop of its own.
+
+    Raises:
+        UsageError: for whatever is wrong before the first request.
+    """
+    resolved = resolve_options(options)
+    settings: dict[str, Any] = {}
+    if resolved.async_backend == "asyncio" and sys.platform != "win32":
+        settings["use_uvloop"] = _installed("uvloop")
+    elif resolved.async_backend == "trio" and not _installed("trio"):
+        raise UsageError("--async-backend trio needs the trio package: pip install 'proctor-core[trio]'")
+    return anyio.run(run_resolved, tasks, model, resolved, backend=resolved.async_backend, backend_options=settings)
+
+
+def _installed(module: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(module) is not None
+
+
+async def run_async(
+    tasks: TaskLike | Sequence[TaskLike], model: str | Model | Sequence[str | Model] | None, options: Mapping[str, Any]
+) -> RunResult:
+    """Evaluate in the event loop that is running."""
+    return await run_resolved(tasks, model, resolve_options(options))
+
+
+async def run_resolved(
+    tasks: TaskLike | Sequence[TaskLike], model: str | Model | Sequence[str | Model] | None, options: RunOptions
+) -> RunResult:
+    """Evaluate with options that are checked."""
+    plugins.configure(options.plugins, options.disable_plugins)
+    plugins.startup()
+    with ExitStack() as stack:
+        stack.enter_context(run_gates(options.max_subprocesses))
+        configure_sandboxes(options.max_sandboxes)
+        try:
+            models = resolve_models(model, options)
+            units = make_plan(find_tasks(tasks), models, options)
+            _check_log_dir(options.log_dir)
+            observers = Observers(options.observers)
+            display = make_display(options.display)
+            if options.dry_run:
+                return RunResult([], 0, tuple(units))
+            current = _Run(units, options, observers)
+            screen = Screen(display, current.progress.snapshot)
+            return await current.run(screen)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await close_models()
+
+
+def _check_log_dir(log_dir: str) -> None:
+    """Refuse a folder that can't be written to before anything is spent on samples for it."""
+    scheme, mark, _ = log_dir.partition("://")
+    if mark and scheme != "file":
+        plugins.get("log_stores", scheme)
+        return
+    folder = Path(log_dir.removeprefix("file://"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".proctor-{short_uuid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(
+            f"no log can be written to {folder}: {error.strerror}. Name another with --log-dir or PROCTOR_LOG_DIR"
+        ) from error
+
+
+class _Run:
+    def __init__(self, units: Sequence[Unit], options: RunOptions, observers: Observers) -> None:
+        self.units = units
+        self.options = options
+        self.observers = observers
+        self.run_id = short_uuid()
+        self.progress = RunProgress(units)
+        self.logs: dict[int, EvalLog] = {}
+        self.signal: int | None = None
+
+    async def run(self, screen: Screen) -> RunResult:
+        self._screen = screen
+        self._announce()
+        screen.start()
+        code = 1
+        try:
+            async with anyio.create_task_group() as tasks:
+                if threading.current_thread() is threading.main_thread():
+                    await tasks.start(self._listen)
+                self._stop = anyio.CancelScope()
+                with self._stop:
+                    await self._all_units()
+                tasks.cancel_scope.cancel()
+            logs = [self.logs[index] for index in sorted(self.logs)]
+            code = 128 + self.signal if self.signal else exit_code(logs)
+            return RunResult(logs, code, tuple(self.units))
+        finally:
+            self.observers.tell(RunEnd(code, tuple(self._rows())))
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(self._close, code)
+
+    def _close(self, code: int) -> None:
+        self._screen.finish(code)
+        self.observers.close()
+
+    async def _all_units(self) -> None:
+        options = self.options
+        models = {unit.model.name for unit in self.units}
+        self._revision = await to_thread.run_sync(revision, os.getcwd())
+        await run_units(self.units, options.max_tasks or len(models), self._one_unit)
+
+    async def _one_unit(self, index: int) -> None:
+        unit = UnitRun(self.units[index], self.run_id, self.progress.units[index], self.observers, self._revision)
+        self.progress.gates = gates()
+        try:
+            self.logs[index] = await unit.run()
+        except anyio.get_cancelled_exc_class():
+            if unit.log is not None:
+                self.logs[index] = unit.log
+            raise
+        except Exception as error:
+            # The log itself could not be written: this unit is lost, the others go on.
+            self._lost(index, unit, error)
+
+    def _lost(self, index: int, unit: UnitRun, error: Exception) -> None:
+        self.progress.units[index].status = "error"
+        self.progress.units[index].error = f"{type(error).__name__}: {error}"
+        self._screen.message(f"{unit.unit.name} ({unit.unit.model.name}): {type(error).__name__}: {error}", "error")
+        self.logs[index] = EvalLog(status="error", eval=unit.spec, error=eval_error(error))
+
+    async def _listen(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        """The first Ctrl-C or SIGTERM stops in an orderly way, the second at once."""
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            task_status.started()
+            async for received in signals:
+                if self.signal is not None:
+                    os._exit(128 + received)
+                self.signal = received
+                self._screen.message(
+                    "Stopping: running samples are recorded as cancelled. Again to stop at once.", "warning"
+                )
+                self._stop.cancel()
+
+    def _announce(self) -> None:
+        infos = tuple(UnitInfo(unit.id, unit.name, unit.model.name, unit.total) for unit in self.units)
+        self.observers.tell(
+            RunStart(self.run_id, infos, self.options.log_dir, now_iso_seconds(), self.options.metadata)
+        )
+        for unit in self.units:
+            if unit.total is not None and unit.max_samples > unit.total and self.options.max_samples is not None:
+                warnings.warn(
+                    f"--max-samples {unit.max_samples} is more than the {unit.total} samples of {unit.name!r}: "
+                    "it has no effect there",
+                    stacklevel=2,
+                )
+
+    def _rows(self) -> list[RunRow]:
+        rows = []
+        for index, log in sorted(self.logs.items()):
+            scores = log.results.scores if log.results else []
+            metrics = {name: metric.value for score in scores for name, metric in score.metrics.items()}
+            rows.append(
+                RunRow(
+                    unit=self.units[index].id,
+                    task=log.eval.task,
+                    model=log.eval.model,
+                    status=log.status,
+                    metrics=metrics,
+                    scored=(scores[0].scored_samples or 0) if scores else 0,
+                    total=log.results.total_samples if log.results else 0,
+                    location=log.location,
+                )
+            )
+        return rows

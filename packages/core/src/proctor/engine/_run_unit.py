@@ -1,0 +1,248 @@
+"""Run a unit: pull its samples, record what came of them, end with results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import anyio
+from anyio import to_thread
+
+from proctor.concurrency import Gate
+from proctor.contracts import SampleEnd, TaskEnd, TaskStart
+from proctor.dataset import IterableDataset
+from proctor.engine._errors import error_kind, eval_error
+from proctor.engine._observe import Observers
+from proctor.engine._progress import UnitProgress
+from proctor.engine._sample import run_sample
+from proctor.engine._spec import eval_plan, eval_spec
+from proctor.engine._unit import Unit
+from proctor.log import LogWriter, now_iso_seconds, read_eval_log_sample
+from proctor.model import use_models
+from proctor.schema import (
+    EvalError,
+    EvalLog,
+    EvalResults,
+    EvalRetryError,
+    EvalRevision,
+    EvalSample,
+    EvalStats,
+    EvalStatus,
+    ModelUsage,
+    Sample,
+)
+from proctor.scorer import ResultsBuilder, scorer_names
+
+__all__ = ["UnitRun"]
+
+_BACKLOG = 512  # samples that wait for the disk before the next one starts
+_PATIENCE = 0.01  # seconds between looks at the backlog
+
+
+class UnitRun:
+    """One unit on its way.
+
+    Args:
+        unit: what to run.
+        run_id: the run's id.
+        progress: where its counters stand.
+        observers: who is told.
+        revision: the git revision for the log.
+    """
+
+    def __init__(
+        self, unit: Unit, run_id: str, progress: UnitProgress, observers: Observers, revision: EvalRevision | None
+    ) -> None:
+        self.unit = unit
+        self._progress = progress
+        self._observers = observers
+        self.spec = eval_spec(unit, run_id, revision)
+        self._plan = eval_plan(unit)
+        self._scorers = dict(zip(scorer_names(unit.scorers), unit.scorers, strict=True))
+        self._gate = Gate("samples", unit.max_samples)
+        self._stats = EvalStats(started_at=now_iso_seconds())
+        self._started = time.monotonic()
+        self.log: EvalLog | None = None
+        """The header, once the unit is over; also when it was cancelled."""
+        self._errors = 0
+        self._failure: EvalError | None = None
+        self._recorded = 0
+        self._completed = 0
+
+    async def run(self) -> EvalLog:
+        """Run all samples and return the log's header.
+
+        The log is finished whatever happens; a cancellation goes on its way after that.
+        """
+        unit = self.unit
+        options = unit.options
+        self._writer = await to_thread.run_sync(
+            partial(
+                LogWriter.open,
+                options.log_dir,
+                self.spec,
+                self._plan,
+                format=options.log_format,
+                log_samples=options.log_samples,
+                buffer=options.log_buffer,
+            )
+        )
+        self._results = ResultsBuilder(
+            unit.scorers,
+            metrics=unit.task.metrics,
+            reducers=unit.reducers,
+            epochs=unit.epochs,
+            on_reduction=self._writer.reduction,
+        )
+        self._progress.location = self._writer.location
+        self._progress.status = "running"
+        self._observers.tell(TaskStart(unit.id, self.spec))
+        status: EvalStatus = "cancelled"
+        try:
+            await self._samples()
+            status = self._verdict()
+        except anyio.get_cancelled_exc_class():
+            raise
+        except Exception as error:
+            self._failure, status = eval_error(error), "error"
+        finally:
+            with anyio.CancelScope(shield=True):
+                self.log = await to_thread.run_sync(self._finish, status)
+        assert self.log is not None
+        return self.log
+
+    async def _samples(self) -> None:
+        with use_models(self.unit.model, self.unit.roles):
+            async with anyio.create_task_group() as tasks:
+                for read, epoch in self._wanted():
+                    await self._gate.acquire()
+                    if self._failure is not None:
+                        self._gate.release()
+                        break
+                    if self._writer.error is not None:
+                        self._gate.release()
+                        raise self._writer.error
+                    tasks.start_soon(self._one, read, epoch)
+
+    def _wanted(self) -> Iterator[tuple[Callable[[], Sample], int]]:
+        """Every sample with every epoch, all epochs of a sample together; a sample is read when it starts."""
+        unit = self.unit
+        epochs = range(1, unit.epochs + 1)
+        if isinstance(unit.samples.dataset, IterableDataset):
+            for sample in unit.samples:
+                for epoch in epochs:
+                    yield partial(_given, sample), epoch
+        else:
+            for index in range(len(unit.samples)):
+                for epoch in epochs:
+                    yield partial(unit.samples.__getitem__, index), epoch
+
+    async def _one(self, read: Callable[[], Sample], epoch: int) -> None:
+        self._progress.started += 1
+        try:
+            sample = read()
+            retries: list[EvalRetryError] = []
+            while True:
+                done = await run_sample(self.unit, sample, epoch, self._scorers, self._cancelled)
+                if done.error is None or len(retries) >= self.unit.retry_on_error:
+                    break
+                retries.append(EvalRetryError(**done.error.model_dump(), events=list(done.events)))
+            if retries:
+                done.error_retries = retries
+            self._record(done)
+            while self._writer.backlog > _BACKLOG and self._writer.error is None:  # noqa: ASYNC110 - a thread drains it
+                await anyio.sleep(_PATIENCE)
+        except Exception as error:
+            # Not the sample's own error (those are in its record): its data can't be read, or we are at fault.
+            self._failure = self._failure or eval_error(error)
+        finally:
+            self._gate.release()
+
+    def _cancelled(self, sample: EvalSample) -> None:
+        self._progress.recorded += 1
+        self._recorded += 1
+        self._progress.outcomes["cancelled"] += 1
+        self._count(sample)
+        self._writer.write(sample)
+
+    def _record(self, sample: EvalSample) -> None:
+        self._progress.recorded += 1
+        self._recorded += 1
+        self._count(sample)
+        if sample.error is not None:
+            self._errors += 1
+            self._progress.errors[error_kind(sample.error)] += 1
+            policy = self.unit.policy
+            if not policy.continue_on_fail and policy.exceeded(self._errors, self.unit.total):
+                self._failure = self._failure or sample.error
+        else:
+            self._completed += 1
+            self._results.add(sample.id, sample.epoch, sample.scores, sample.metadata)
+            self._note_outcome(sample)
+            if self.unit.options.score_display:
+                self._progress.metrics = tuple(self._results.running())
+        self._writer.write(sample, on_ack=self._acknowledged)
+
+    def _note_outcome(self, sample: EvalSample) -> None:
+        outcomes = self._progress.outcomes
+        if sample.limit is not None:
+            outcomes[f"limit:{sample.limit.type}"] += 1
+        for score in (sample.scores or {}).values():
+            if score.value != score.value:  # NaN: it could not be scored
+                outcomes[f"unscored:{score.reason or 'unknown'}"] += 1
+
+    def _count(self, sample: EvalSample) -> None:
+        self._progress.add(sample)
+        for total, used in ((self._stats.model_usage, sample.model_usage), (self._stats.role_usage, sample.role_usage)):
+            for name, usage in used.items():
+                known = total.get(name)
+                total[name] = ModelUsage() + usage if known is None else known.accumulate(usage)
+
+    def _acknowledged(self, summary: Any) -> None:
+        """On the writer's thread: the sample can be read back from now on."""
+        self._progress.done += 1
+        if self._observers:
+            location, uuid = self._writer.location, summary.uuid
+            load = partial(read_eval_log_sample, location, summary.id, summary.epoch, uuid=uuid)
+            self._observers.tell(SampleEnd(self.unit.id, summary, load))
+
+    def _verdict(self) -> EvalStatus:
+        if self._failure is not None:
+            return "error"
+        planned = self.unit.total if self.unit.total is not None else self._recorded
+        return "error" if self.unit.policy.exceeded(self._errors, planned) else "success"
+
+    def _finish(self, status: EvalStatus) -> EvalLog:
+        """Write results and header; blocks, so it runs in a thread."""
+        total = self.unit.total if self.unit.total is not None else self._recorded
+        results: EvalResults | None = None
+        if self._failure is None:
+            results = self._results.results(total, self._completed)
+            results.metadata = {**(results.metadata or {}), "proctor": {"outcomes": self._outcomes(total)}}
+        self._stats.completed_at = now_iso_seconds()
+        self._writer.finish(status, results, self._stats, error=self._failure)
+        log = EvalLog(
+            status=status,
+            eval=self.spec,
+            plan=self._plan,
+            results=results,
+            stats=self._stats,
+            error=self._failure,
+            location=self._writer.location,
+        )
+        self._progress.finish(log, time.monotonic() - self._started)
+        self._observers.tell(TaskEnd(self.unit.id, log, self._writer.location))
+        return log
+
+    def _outcomes(self, total: int) -> dict[str, int]:
+        counts = {"total": total, "completed": self._completed, **self._progress.outcomes}
+        counts |= {f"error:{kind}": count for kind, count in self._progress.errors.items()}
+        if total > self._recorded:
+            counts["not_run"] = total - self._recorded
+        return counts
+
+
+def _given(sample: Sample) -> Sample:
+    return sample

@@ -1,0 +1,232 @@
+"""Run one sample: enter its sandbox, solve, score, leave. Whatever ends it early, there is an ``EvalSample``."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+from proctor.engine._errors import eval_error
+from proctor.engine._unit import Unit
+from proctor.limits import LimitExceededError, SampleLimits, use_limits
+from proctor.log import Store, Transcript, now_iso, span, use_store, use_transcript
+from proctor.model import configure_model_logging
+from proctor.sandbox import sample_sandbox
+from proctor.schema import (
+    ErrorEvent,
+    EvalError,
+    EvalSample,
+    EvalSampleLimit,
+    GenerateConfig,
+    Sample,
+    SampleInitEvent,
+    SampleLimitEvent,
+    Score,
+    ScoreEvent,
+    quick_id,
+)
+from proctor.scorer import Scorer
+from proctor.solver import (
+    TaskState,
+    ToolCalls,
+    model_generate,
+    run_solver,
+    sample_state,
+    set_sample_state,
+    state_from_sample,
+)
+
+__all__ = ["Attempt", "run_sample"]
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One run of one sample, while it goes on."""
+
+    unit: Unit
+    sample: Sample
+    epoch: int
+    scorers: Mapping[str, Scorer]
+    uuid: str = field(default_factory=quick_id)
+    started_at: str = field(default_factory=now_iso)
+    started: float = field(default_factory=time.monotonic)
+    phase: str = "sandbox"
+    """``sandbox``, ``solve`` or ``score``: what a status display says of it."""
+    limit: EvalSampleLimit | None = None
+    error: EvalError | None = None
+    scores: dict[str, Score] | None = None
+
+
+async def run_sample(
+    unit: Unit,
+    sample: Sample,
+    epoch: int,
+    scorers: Mapping[str, Scorer],
+    on_cancel: Callable[[EvalSample], None],
+) -> EvalSample:
+    """Run ``sample`` once and return what came of it; errors and limits are in it, not raised.
+
+    A cancellation goes on its way after ``on_cancel`` was given the sample with what it had.
+    """
+    attempt = Attempt(unit, sample, epoch, scorers)
+    store = Store()
+    limits = SampleLimits(
+        message_limit=unit.message_limit,
+        token_limit=unit.token_limit,
+        turn_limit=unit.turn_limit,
+        time_limit=unit.time_limit,
+        working_limit=unit.working_limit,
+        cost_limit=unit.cost_limit,
+    )
+    transcript = Transcript(limits.working_time)
+    assert sample.id is not None
+    state = state_from_sample(
+        sample, model=unit.model.name, sample_id=sample.id, epoch=epoch, uuid=attempt.uuid, store=store
+    )
+    with ExitStack() as stack:
+        stack.enter_context(use_limits(limits))
+        stack.enter_context(use_store(store))
+        stack.enter_context(use_transcript(transcript))
+        configure_model_logging(unit.options.log_model_api, unit.options.log_images)
+        set_sample_state(state)
+        try:
+            await _run(attempt, state, transcript, limits)
+        except anyio.get_cancelled_exc_class():
+            attempt.error = EvalError(message="CancelledError()", traceback="", traceback_ansi="")
+            on_cancel(_finished(attempt, sample_state() or state, transcript, limits))
+            raise
+        except Exception as error:
+            attempt.error = eval_error(error)
+            transcript.event(ErrorEvent(error=attempt.error.model_dump()))
+        return _finished(attempt, sample_state() or state, transcript, limits)
+
+
+async def _run(attempt: Attempt, state: TaskState, transcript: Transcript, limits: SampleLimits) -> None:
+    unit = attempt.unit
+    with span("init", type="init"):
+        transcript.event(SampleInitEvent(sample=attempt.sample, state=_initial(attempt.sample, state)))
+    async with _sandbox(attempt, limits):
+        try:
+            attempt.phase = "solve"
+            state = await _solve(attempt, state, transcript, limits)
+            if attempt.scorers:
+                attempt.phase = "score"
+                await _score(attempt, state, transcript, limits)
+        finally:
+            if unit.task.cleanup is not None:
+                with anyio.CancelScope(shield=True):
+                    outcome = unit.task.cleanup(state)
+                    if inspect.isawaitable(outcome):
+                        await outcome
+
+
+@asynccontextmanager
+async def _sandbox(attempt: Attempt, limits: SampleLimits) -> AsyncIterator[None]:
+    spec = attempt.sample.sandbox or attempt.unit.sandbox
+    if spec is None:
+        yield
+        return
+    unit = attempt.unit
+    async with sample_sandbox(
+        spec, unit.name, attempt.sample, cleanup=unit.options.sandbox_cleanup, folder=unit.task.folder
+    ):
+        yield
+
+
+async def _solve(attempt: Attempt, state: TaskState, transcript: Transcript, limits: SampleLimits) -> TaskState:
+    model = attempt.unit.model
+
+    async def generate(state: TaskState, tool_calls: ToolCalls = "loop", **kwargs: Any) -> TaskState:
+        cache = kwargs.pop("cache", False)
+        config = GenerateConfig(**kwargs) if kwargs else None
+        return await model_generate(model, state, tool_calls, cache, config)
+
+    try:
+        with limits.enforce(), span("solvers", type="solvers"):
+            return await run_solver(attempt.unit.solver, state, generate)
+    except LimitExceededError as reached:
+        attempt.limit = EvalSampleLimit(type=reached.type, limit=reached.limit, reason=reached.message)  # type: ignore[arg-type]  # an unknown kind is refused here
+        transcript.event(SampleLimitEvent(type=reached.type, message=reached.message, limit=reached.limit))
+        return sample_state() or state
+
+
+async def _score(attempt: Attempt, state: TaskState, transcript: Transcript, limits: SampleLimits) -> None:
+    # What a sample used up must not keep a grader from judging what it has.
+    limits.lift()
+    scores: dict[str, Score] = dict(state.scores or {})
+    with span("scorers", type="scorers"):
+        for name, scorer in attempt.scorers.items():
+            with span(name, type="scorer"):
+                score = await scorer(state, state.target)
+                if score is None:
+                    continue
+                scores[name] = score
+                transcript.event(
+                    ScoreEvent(
+                        score=score,
+                        target=attempt.sample.target,
+                        scorer=name,
+                        model_usage=dict(limits.model_usage),
+                        role_usage=dict(limits.role_usage) or None,
+                    )
+                )
+    attempt.scores = scores
+
+
+def _initial(sample: Sample, state: TaskState) -> dict[str, Any]:
+    if isinstance(sample.input, str):  # by far the commonest case, and the text can't change under us
+        first = state.messages[0]
+        messages = [{"id": first.id, "content": sample.input, "source": "input", "role": "user"}]
+    else:
+        messages = [message.model_dump(mode="json", exclude_none=True) for message in state.messages]
+    return {
+        "messages": messages,
+        "tools": [],
+        "tool_choice": None,
+        "store": {},
+        "output": {"model": state.model, "choices": [], "completion": ""},
+        "completed": False,
+        "metadata": sample.metadata or {},
+    }
+
+
+def _finished(attempt: Attempt, state: TaskState, transcript: Transcript, limits: SampleLimits) -> EvalSample:
+    sample, unit = attempt.sample, attempt.unit
+    scores = attempt.scores
+    if attempt.error is not None:
+        scores = {}
+    return EvalSample.trusted(
+        id=sample.id,
+        epoch=attempt.epoch,
+        input=sample.input,
+        choices=sample.choices,
+        target=sample.target,
+        sandbox=sample.sandbox or unit.sandbox,
+        files=list(sample.files) if sample.files else None,
+        setup=sample.setup,
+        messages=list(state.messages),
+        output=state.output,
+        scores=scores,
+        metadata=state.metadata,
+        store=state.store.to_dict(),
+        events=transcript.events,
+        model_usage=limits.model_usage,
+        role_usage=limits.role_usage,
+        started_at=attempt.started_at,
+        completed_at=now_iso(),
+        total_time=round(time.monotonic() - attempt.started, 3),
+        working_time=round(limits.working_time(), 3),
+        uuid=attempt.uuid,
+        error=attempt.error,
+        limit=attempt.limit,
+        attachments={},
+        turn_count=limits.turns or None,
+        token_limit=unit.token_limit,
+        message_limit=unit.message_limit,
+        time_limit=unit.time_limit,
+    )

@@ -1,0 +1,92 @@
+"""The thread that a display has to itself."""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from proctor import plugins
+from proctor.contracts import Display, MessageLevel, RunSnapshot, UsageError
+
+__all__ = ["Screen", "component_settings", "make_display"]
+
+_PERIOD = 0.1  # seconds: ten times a second at most
+_END_WAIT = 10.0  # seconds that a slow screen has for its last picture
+
+
+def make_display(name: str | None) -> Display:
+    """The display that was asked for, else ``rich`` on a terminal and ``plain`` elsewhere.
+
+    Raises:
+        UsageError: for a display or a setting that does not exist.
+    """
+    if name is None:
+        terminal = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        name = "rich" if terminal else "plain"
+    record, args = component_settings("displays", name)
+    display: Display = record.factory(args)
+    return display
+
+
+def component_settings(kind: str, spec: str) -> tuple[Any, Any]:
+    """The record that ``name[:key=value,...]`` names, and its arguments."""
+    name, _, settings = spec.partition(":")
+    given: dict[str, str] = {}
+    for part in filter(None, settings.split(",")):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise UsageError(f"{spec!r}: {part!r} is no setting: write {name}:key=value")
+        given[key.strip()] = value
+    record = plugins.get(kind, name)
+    return record, plugins.build_args(record, given, flag=f"{name}:")
+
+
+class Screen:
+    """Calls a display on its own thread; a display that raises is turned off with one warning."""
+
+    def __init__(self, display: Display, snapshot: Callable[[], RunSnapshot]) -> None:
+        self._display = display
+        self._snapshot = snapshot
+        self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._broken = False
+        self._thread = threading.Thread(target=self._run, name="proctor-display", daemon=True)
+
+    def start(self) -> None:
+        """Show the plan."""
+        self._thread.start()
+
+    def message(self, text: str, level: MessageLevel = "info") -> None:
+        """Show a sentence."""
+        self._queue.put(lambda: self._display.message(text, level))
+
+    def finish(self, exit_code: int) -> None:
+        """Show the results and wait until they are shown."""
+        self._queue.put(lambda: self._display.finish(self._snapshot(), exit_code))
+        self._queue.put(None)
+        self._thread.join(_END_WAIT)
+
+    def _run(self) -> None:
+        self._show(lambda: self._display.start(self._snapshot()))
+        while True:
+            try:
+                call = self._queue.get(timeout=_PERIOD)
+            except queue.Empty:
+                self._show(lambda: self._display.update(self._snapshot()))
+                continue
+            if call is None:
+                return
+            self._show(call)
+
+    def _show(self, call: Callable[[], None]) -> None:
+        if self._broken:
+            return
+        try:
+            call()
+        except Exception as error:
+            self._broken = True
+            name, what = type(self._display).__name__, f"{type(error).__name__}: {error}"
+            sys.stderr.write(f"The display {name} is turned off, it raised {what}\n")

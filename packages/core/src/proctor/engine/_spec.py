@@ -1,0 +1,156 @@
+"""What the log says of a unit before its first sample."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import proctor
+from proctor import plugins
+from proctor.engine._task import task_info
+from proctor.engine._unit import Unit
+from proctor.log import now_iso_seconds
+from proctor.model import Model
+from proctor.registry import loggable
+from proctor.schema import (
+    EvalConfig,
+    EvalDataset,
+    EvalPlan,
+    EvalRevision,
+    EvalSpec,
+    ModelConfig,
+    short_uuid,
+)
+from proctor.scorer import eval_scorers
+from proctor.solver import plan_steps
+
+__all__ = ["eval_plan", "eval_spec", "revision"]
+
+_MANY = 100_000  # sample ids beyond this are not listed in the log
+
+
+def eval_plan(unit: Unit) -> EvalPlan:
+    """The solvers and the generation settings."""
+    return EvalPlan(steps=plan_steps(unit.solver), config=unit.config)
+
+
+def eval_spec(unit: Unit, run_id: str, revision: EvalRevision | None) -> EvalSpec:
+    """Task, model, dataset and options. Secrets are in none of them."""
+    task, options = unit.task, unit.options
+    info = task_info(task)
+    return EvalSpec(
+        eval_id=short_uuid(),
+        run_id=run_id,
+        created=now_iso_seconds(),
+        task=task.name,
+        task_id=short_uuid(),
+        task_version=task.version,
+        task_file=os.path.relpath(task.file) if task.file else None,
+        task_display_name=task.display_name or task.name,
+        task_registry_name=info.name,
+        task_attribs=dict(info.attribs),
+        task_args=loggable(dict(info.params)),
+        task_args_passed=loggable(dict(info.params_passed)),
+        solver=options.solver if isinstance(options.solver, str) else None,
+        solver_args=dict(options.solver_args) or None,
+        tags=[*task.tags, *options.tags] or None,
+        dataset=_dataset(unit),
+        sandbox=unit.sandbox,
+        model=unit.model.name,
+        model_generate_config=unit.config,
+        model_base_url=unit.model.api.base_url,
+        model_args=loggable(unit.model.args),
+        model_roles={role: _role(model) for role, model in unit.roles.items()} or None,
+        config=_config(unit),
+        revision=revision,
+        packages={"proctor-core": proctor.__version__, **plugins.used()},
+        metadata={**task.metadata, **options.metadata, "proctor": {"unit": unit.id, "plugins": plugins.used()}},
+        scorers=eval_scorers(unit.scorers) or None,
+        metrics=loggable(task.metrics),
+    )
+
+
+def _dataset(unit: Unit) -> EvalDataset:
+    dataset = unit.samples.dataset
+    length = unit.samples.length
+    ids = unit.samples.ids() if length is not None and length <= _MANY else None
+    return EvalDataset(
+        name=dataset.name,
+        location=dataset.location,
+        samples=unit.samples.total,
+        sample_ids=None if ids is None else list(ids),
+        shuffled=dataset.shuffled,
+    )
+
+
+def _role(model: Model) -> ModelConfig:
+    return ModelConfig(
+        model=model.name, config=model.config, base_url=model.api.base_url, args=loggable(dict(model.args))
+    )
+
+
+def _config(unit: Unit) -> EvalConfig:
+    options = unit.options
+    settings: Mapping[str, Any] = {
+        "limit": list(options.limit) if isinstance(options.limit, tuple) else options.limit,
+        "sample_id": list(ids) if isinstance(ids := options.sample_id, tuple) else ids,
+        "sample_shuffle": options.sample_shuffle,
+        "epochs": unit.epochs,
+        "epochs_reducer": _reducer_names(unit),
+        "fail_on_error": unit.policy.fail_on_error,
+        "continue_on_fail": unit.policy.continue_on_fail,
+        "retry_on_error": unit.retry_on_error or None,
+        "message_limit": unit.message_limit,
+        "token_limit": unit.token_limit,
+        "turn_limit": unit.turn_limit,
+        "time_limit": _whole(unit.time_limit),
+        "working_limit": _whole(unit.working_limit),
+        "cost_limit": unit.cost_limit,
+        "max_samples": unit.max_samples,
+        "max_tasks": options.max_tasks,
+        "max_subprocesses": options.max_subprocesses,
+        "max_sandboxes": options.max_sandboxes,
+        "sandbox_cleanup": options.sandbox_cleanup,
+        "log_samples": options.log_samples,
+        "log_images": options.log_images,
+        "log_model_api": options.log_model_api,
+        "log_buffer": options.log_buffer,
+        "score_display": options.score_display,
+    }
+    return EvalConfig(**settings)
+
+
+def _whole(seconds: float | None) -> int | None:
+    # The peer's field is an integer; a limit below a second must not read as none at all.
+    return None if seconds is None else max(1, round(seconds))
+
+
+def _reducer_names(unit: Unit) -> list[str] | None:
+    if unit.reducers is None:
+        return None
+    from proctor.scorer import reducer_name
+
+    return [reducer_name(reducer) for reducer in unit.reducers]
+
+
+@lru_cache(maxsize=1)
+def revision(folder: str) -> EvalRevision | None:
+    """The git revision of ``folder``; ``None`` outside a repository, without git or without a commit. Blocks."""
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, timeout=5, check=True)
+        return done.stdout.strip()
+
+    try:
+        commit = git("rev-parse", "--short", "HEAD")
+        dirty = bool(git("status", "--porcelain", "--untracked-files=no"))
+        origin = git("config", "--default", "", "--get", "remote.origin.url")
+    except (OSError, subprocess.SubprocessError):
+        return None
+    # An address may carry a password (https://user:secret@host/...), which has no place in a log.
+    scheme, mark, rest = origin.partition("://")
+    clean = f"{scheme}://{rest.rpartition('@')[2]}" if mark else origin
+    return EvalRevision(origin=clean, commit=commit, dirty=dirty)

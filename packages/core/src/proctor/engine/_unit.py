@@ -1,0 +1,115 @@
+"""A unit: one task with one model. Planning it, and what the log says of it before it runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from proctor.dataset import IterableDataset, Selection
+from proctor.engine._errors import ErrorPolicy
+from proctor.engine._options import RunOptions
+from proctor.engine._task import Task, task_info
+from proctor.model import GenerateConfig, Model
+from proctor.registry import loggable
+from proctor.schema import SandboxSpec
+from proctor.scorer import Scorer, ScoreReducer
+from proctor.solver import SolverLike, plan_steps
+
+__all__ = ["Unit", "unit_identity"]
+
+# What may change between two runs of the same work: how it is run, not what is asked.
+_NOT_IDENTITY = (
+    "max_retries",
+    "timeout",
+    "attempt_timeout",
+    "stream_idle_timeout",
+    "max_connections",
+    "adaptive_connections",
+    "batch",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A task, a model, and everything about them that the options decide."""
+
+    id: str
+    task: Task
+    model: Model
+    roles: Mapping[str, Model]
+    solver: SolverLike
+    scorers: Sequence[Scorer]
+    samples: Selection
+    total: int | None
+    """Samples times epochs, or ``None`` when the dataset does not know its length."""
+    epochs: int
+    reducers: Sequence[ScoreReducer] | None
+    sandbox: SandboxSpec | None
+    policy: ErrorPolicy
+    retry_on_error: int
+    max_samples: int
+    message_limit: int | None
+    token_limit: int | None
+    turn_limit: int | None
+    time_limit: float | None
+    working_limit: float | None
+    cost_limit: float | None
+    options: RunOptions
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The task's name."""
+        return self.task.name
+
+    @property
+    def config(self) -> GenerateConfig:
+        """The generation settings above the level of a call, merged."""
+        return self.model.config
+
+
+def unit_identity(
+    task: Task,
+    solver: SolverLike,
+    scorers: Sequence[Scorer],
+    samples: Selection,
+    model: Model,
+    roles: Mapping[str, Model],
+) -> str:
+    """128 bits, in hex, that name the work: equal for two runs whose samples can stand in one result.
+
+    Limit, selection, epochs and gates are not in it: they say which samples are wanted.
+    """
+    info = task_info(task)
+    origin = info.name if task.file is None else f"{task.file.rpartition('/')[2]}@{info.name}"
+    described = {
+        "v": 1,
+        "task": origin,
+        "args": loggable(dict(info.params)),
+        "version": task.version,
+        "solver": [step.model_dump(exclude_none=True) for step in plan_steps(solver)],
+        "scorers": [loggable(scorer) for scorer in scorers],
+        "model": _described(model),
+        "roles": {role: _described(each) for role, each in sorted(roles.items())},
+        "dataset": _fingerprint(samples),
+    }
+    text = json.dumps(described, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _described(model: Model) -> dict[str, Any]:
+    config = model.config.model_dump(exclude_none=True, exclude=set(_NOT_IDENTITY))
+    return {"name": model.name, "base_url": model.api.base_url, "args": loggable(model.args), "config": config}
+
+
+def _fingerprint(samples: Selection) -> dict[str, Any]:
+    """What tells one dataset from another without reading its samples: name, size and all ids."""
+    dataset = samples.dataset
+    digest = hashlib.blake2b(digest_size=16)
+    if not isinstance(dataset, IterableDataset):
+        for id in dataset.ids():
+            digest.update(f"{type(id).__name__[0]}{id}\0".encode("utf-8", "surrogatepass"))
+    return {"name": dataset.name, "size": samples.total, "ids": digest.hexdigest()}

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from proctor import Task, task
+from proctor.contracts import UsageError
+from proctor.engine import find_tasks, list_tasks
+
+GOOD = '''
+from pathlib import Path
+from proctor import Task, task
+import neighbour
+
+@task
+def first(n: int = 2):
+    """The first task."""
+    assert Path("data.txt").read_text() == "here"
+    return Task(metadata={"n": n, "neighbour": neighbour.WORD})
+
+@task(name="renamed", light=True)
+def second(needed):
+    return Task()
+
+def helper():
+    return Task()
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "good.py").write_text(GOOD)
+    (tmp_path / "neighbour.py").write_text("WORD = 'next door'")
+    (tmp_path / "data.txt").write_text("here")
+    return tmp_path
+
+
+def _refused(spec: object, *words: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        for source in find_tasks(spec):
+            source.load({})
+    for word in words:
+        assert word in str(raised.value)
+
+
+def test_a_file_s_tasks_are_listed_without_running_it(folder: Path) -> None:
+    (folder / "raises.py").write_text("from proctor import task\n@task\ndef t(): ...\nraise SystemExit(5)")
+    (folder / "broken.py").write_text("@task\ndef (")
+    (folder / ".hidden").mkdir()
+    (folder / ".hidden" / "x.py").write_text(GOOD)
+    found = {info.name: info for info in list_tasks(folder)}
+    assert set(found) == {"first", "renamed", "t"}
+    assert found["first"].doc == "The first task."
+    assert found["first"].params == {"n": "2"}
+    assert found["renamed"].attribs == {"light": True}
+    assert found["renamed"].params == {"needed": ""}
+
+
+def test_a_task_runs_in_its_own_folder_and_sees_its_neighbours(folder: Path) -> None:
+    before = os.getcwd()
+    [source] = find_tasks(f"{folder}/good.py@first")
+    loaded = source.load({"n": 5})
+    assert loaded.metadata == {"n": 5, "neighbour": "next door"}
+    assert (loaded.name, loaded.folder, os.getcwd()) == ("first", str(folder), before)
+
+
+def test_a_folder_a_function_and_an_object_are_tasks_too(folder: Path) -> None:
+    assert [source.name for source in find_tasks(folder)] == ["first", "renamed"]
+
+    @task
+    def inline() -> Task:
+        return Task()
+
+    assert [source.name for source in find_tasks([inline, Task(name="made")])] == ["inline", "made"]
+
+
+def test_what_is_no_task_is_refused_with_what_to_do(folder: Path) -> None:
+    (folder / "empty.py").write_text("x = 1")
+    (folder / "raises.py").write_text("import nowhere_to_be_found\n")
+    (folder / "twice.py").write_text(
+        "from proctor import Task, task\n@task\ndef a(): return Task()\n@task(name='a')\ndef b(): return Task()"
+    )
+    (folder / "other.py").write_text(
+        "from proctor import Task, task\n@task\ndef first(): return Task()\n@task\ndef boom(): return 1 / 0\n"
+        "@task\ndef none(): pass\n"
+    )
+    _refused(f"{folder}/god.py", "god.py", "did you mean", "good.py")
+    _refused(f"{folder}/good.py@frist", "'frist'", "did you mean 'first'")
+    _refused(f"{folder}/empty.py", "empty.py", "@task")
+    _refused(f"{folder}/data.txt", "Python file")
+    _refused(f"{folder}/raises.py", "nowhere_to_be_found", "line 1")
+    _refused(f"{folder}/twice.py", "two tasks", "'a'")
+    _refused([f"{folder}/good.py@first", f"{folder}/other.py@first"], "two tasks", "good.py", "other.py")
+    _refused(f"{folder}/other.py@boom", "ZeroDivisionError", "line 5")
+    _refused(f"{folder}/other.py@none", "NoneType", "return Task")
+    _refused(42, "int")
+
+
+def test_arguments_are_checked_by_name(folder: Path) -> None:
+    [first, renamed] = find_tasks(folder / "good.py")
+    with pytest.raises(UsageError, match=r"'m'.*it takes n"):
+        first.load({"m": 1})
+    with pytest.raises(UsageError, match="needs needed"):
+        renamed.load({})
+    assert renamed.load({"needed": 1}).name == "renamed"
+
+
+def test_a_file_in_two_folders_is_two_modules(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "t.py").write_text(
+            f"from proctor import Task, task\n@task\ndef {name}(): return Task(metadata={{'from': {name!r}}})"
+        )
+    loaded = [source.load({}) for source in find_tasks(tmp_path)]
+    assert [each.metadata["from"] for each in loaded] == ["one", "two"]

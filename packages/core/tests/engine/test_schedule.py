@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import pytest
+from proctor.engine._schedule import run_units
+
+pytestmark = pytest.mark.anyio
+
+
+def _units(models: str) -> Any:
+    return [SimpleNamespace(model=SimpleNamespace(name=name)) for name in models]
+
+
+async def test_a_free_place_goes_to_the_model_with_the_fewest_live_units() -> None:
+    started: list[int] = []
+    ends = [anyio.Event() for _ in range(6)]
+
+    async def run(index: int) -> None:
+        started.append(index)
+        await ends[index].wait()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run_units, _units("aaabbb"), 2, run)
+        await anyio.wait_all_tasks_blocked()
+        assert started == [0, 3]
+        ends[3].set()
+        await anyio.wait_all_tasks_blocked()
+        assert started == [0, 3, 4]
+        ends[0].set()
+        await anyio.wait_all_tasks_blocked()
+        assert started == [0, 3, 4, 1]
+        for end in ends:
+            end.set()
+    assert sorted(started) == [0, 1, 2, 3, 4, 5]
+
+
+async def test_never_more_units_than_allowed() -> None:
+    live = most = 0
+
+    async def run(index: int) -> None:
+        nonlocal live, most
+        live += 1
+        most = max(most, live)
+        await anyio.lowlevel.checkpoint()
+        live -= 1
+
+    await run_units(_units("abcabcabc"), 3, run)
+    assert (most, live) == (3, 0)
