@@ -123,7 +123,8 @@ def _description(description: Description) -> str:
     lines += ["  arguments"] if description.args else []
     for arg in description.args:
         default = "required" if arg.default is None else f"default {arg.default}"
-        lines += _wrapped(f"    {arg.name}: {arg.type}; {default}. {arg.help}", indent="      ")
+        text = f"    {arg.name} ({arg.type}; {default})" + (f": {arg.help}" if arg.help else "")
+        lines += _wrapped(text, indent="      ")
     return "\n".join(lines)
 
 

@@ -102,7 +102,7 @@ def configure(extra: Sequence[str] = (), disabled: Iterable[str] = ()) -> None:
             _choice = choice
 
 
-def _manager() -> Manager:
+def _in_use() -> Manager:
     if _current is None:
         configure()
     assert _current is not None, "configure() sets it"
@@ -140,12 +140,12 @@ def get(kind: str, name: str) -> Any:
         UsageError: if nothing offers the name (with the close match and the distribution that would provide it), if
             several do, or if what does is broken or was made for another version of the core.
     """
-    return _manager().get(kind, name)
+    return _in_use().get(kind, name)
 
 
 def names(kind: str) -> list[str]:
     """The names of ``kind`` that can be asked for, sorted; imports no installed plugin."""
-    return _manager().names(kind)
+    return _in_use().names(kind)
 
 
 def origin(kind: str, name: str) -> tuple[str, str]:
@@ -154,22 +154,22 @@ def origin(kind: str, name: str) -> tuple[str, str]:
     Raises:
         UsageError: if nothing offers the name.
     """
-    return _manager().origin(kind, name)
+    return _in_use().origin(kind, name)
 
 
 def startup() -> None:
     """Run the startup hooks, each once a process; what goes wrong is in :func:`faults`."""
-    _manager().startup()
+    _in_use().startup()
 
 
 def inventory() -> list[PluginInfo]:
     """Every component of every plugin, with its state; imports nothing."""
-    return _manager().inventory()
+    return _in_use().inventory()
 
 
 def faults() -> list[Fault]:
     """What is known by now to be wrong with plugins."""
-    return _manager().faults()
+    return _in_use().faults()
 
 
 def describe(name: str) -> list[Description]:
@@ -178,7 +178,7 @@ def describe(name: str) -> list[Description]:
     Raises:
         UsageError: if there are none; the message names the close match or the distribution that would have it.
     """
-    return _manager().describe(name)
+    return _in_use().describe(name)
 
 
 def diagnose(only: Iterable[str] = ()) -> list[Diagnosis]:
@@ -189,9 +189,9 @@ def diagnose(only: Iterable[str] = ()) -> list[Diagnosis]:
     Args:
         only: distributions to examine; all by default.
     """
-    return _manager().diagnose(only)
+    return _in_use().diagnose(only)
 
 
 def used() -> dict[str, str]:
     """Distribution and version of every plugin that took part in this process, for the log."""
-    return _manager().used()
+    return _in_use().used()

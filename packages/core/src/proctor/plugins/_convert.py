@@ -82,7 +82,7 @@ def _scalar(value: Any, hint: Any) -> Any:
             return Path(value).expanduser()
         if isinstance(hint, type) and issubclass(hint, enum.Enum) and not isinstance(value, hint):
             return next(item for item in hint if str(value) in {str(item.value), item.name})
-    except (KeyError, ValueError, TypeError, StopIteration):
+    except (KeyError, ValueError, TypeError, OverflowError, StopIteration):
         raise ValueError(spell(hint)) from None
     if isinstance(hint, type) and isinstance(value, hint):
         return value

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from proctor.contracts import UsageError
 from proctor.plugins import _messages as messages
 from proctor.plugins._catalog import Catalog
 from proctor.plugins._faults import Code, Fault
 from proctor.plugins._fence import core_requirements
-from proctor.plugins._kinds import KINDS
+from proctor.plugins._kinds import KINDS, suggestion
 from proctor.plugins._loader import is_file
 from proctor.plugins._probe import MARK, PRELUDE
 from proctor.plugins._scan import CORE, Entry, Source, normalized
@@ -78,8 +79,12 @@ def diagnose(catalog: Catalog, extra: Mapping[str, Source], only: Iterable[str] 
         catalog: what is offered.
         extra: what was given to ``--plugin``.
         only: distributions to examine; all by default.
+
+    Raises:
+        UsageError: if one of ``only`` offers no plugin.
     """
     wanted = {normalized(name) for name in only}
+    _check_wanted(wanted, [source.name for source in [*catalog.scan.sources, *extra.values()]])
     known = catalog.faults()
     by_source: dict[Source, list[Entry]] = {source: [] for source in [*catalog.scan.sources, *extra.values()]}
     for entry in (entry for kind in KINDS.values() for entry in catalog.entries(kind)):
@@ -93,6 +98,11 @@ def diagnose(catalog: Catalog, extra: Mapping[str, Source], only: Iterable[str] 
     nobodys = [fault for fault in known if fault not in told and not wanted]  # metadata too damaged to have an owner
     found += [Diagnosis(fault.distribution, "", faults=(fault,)) for fault in nobodys]
     return sorted(found, key=lambda diagnosis: diagnosis.distribution)
+
+
+def _check_wanted(wanted: set[str], known: list[str]) -> None:
+    for name in sorted(wanted - {normalized(other) for other in known}):
+        raise UsageError(f"No installed distribution {name!r} offers a plugin.{suggestion(name, known)}")
 
 
 def _examine(catalog: Catalog, source: Source, entries: list[Entry], known: list[Fault]) -> Diagnosis:

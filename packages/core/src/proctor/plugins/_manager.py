@@ -246,7 +246,7 @@ class Manager:
 
     def _no_record(self, kind: Kind, name: str, module: ModuleType, module_name: str, source: Source) -> Fault:
         implemented = self._loader.implements(module, kind.hook)
-        undecorated = callable(getattr(module, kind.hook, None))
+        undecorated = callable(vars(module).get(kind.hook))
         return messages.no_record(kind, name, module_name, source, implemented=implemented, undecorated=undecorated)
 
     def _sorted(self, kind: Kind) -> list[Entry]:

@@ -50,7 +50,7 @@ def main(seconds: float, modules: list[str]) -> None:
     else:
         for kind in KINDS.values():
             if not loader.implements(module, kind.hook):
-                report["undecorated"] += [kind.name] if callable(getattr(module, kind.hook, None)) else []
+                report["undecorated"] += [kind.name] if callable(vars(module).get(kind.hook)) else []
                 continue
             report["implemented"].append(kind.name)
             if kind.record:
