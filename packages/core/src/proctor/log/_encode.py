@@ -1,0 +1,121 @@
+"""A sample as the bytes of its member: condensed, compact, each part encoded once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from proctor.log._condense import Condenser, has_long_text
+from proctor.log._json import decode, encode, fields
+from proctor.log._pool import EventList, MessagePool
+from proctor.schema import EvalRetryError, EvalSample, Event, ModelEvent
+
+__all__ = ["encode_sample"]
+
+_CALL_KEYS = ("messages", "contents", "input", "inputs")  # where providers put the conversation
+# The parts of each event whose long texts become attachments. Scores, spans, errors and sandbox events stay as they are.
+_CONDENSED = {
+    "model": ("output", "tools", "call"),
+    "tool": ("arguments", "view"),
+    "state": ("changes",),
+    "store": ("changes",),
+    "info": ("data",),
+    "sample_init": ("state",),
+}
+# The format demands these though their value may be null.
+_DEMANDED = {"info": "data", "sample_init": "state"}
+
+
+def encode_sample(sample: EvalSample, *, images: bool = True) -> bytes:
+    """``sample`` as JSON: messages and calls of model events pooled, long texts in attachments.
+
+    Samples whose events come from a ``Transcript`` take its pool, in which each message was encoded when it was recorded.
+    Nothing of ``sample`` is changed. ``images=False`` leaves data URIs out.
+    """
+    body = fields(sample)
+    events = body.pop("events", ())
+    retries = body.pop("error_retries", None)
+    condenser = Condenser(body.pop("attachments", None), images=images)
+    known = body.pop("events_data", None)
+    pool = events.pool if isinstance(events, EventList) and known is None and images else MessagePool(condenser, known)
+    if pool.condenser is not condenser:
+        condenser.attachments.update(pool.condenser.attachments)
+        pool.condenser.attachments = condenser.attachments
+    parts = [_body(body, condenser), b',"events":[', b",".join([_event(item, condenser, pool) for item in events])]
+    parts.append(b"]")
+    if retries is not None:
+        parts += [b',"error_retries":[', b",".join([_retry(item, condenser) for item in retries]), b"]"]
+    shared = pool.encoded()
+    if shared:
+        parts += [b',"events_data":', shared]
+    parts += [b',"attachments":', encode(condenser.attachments), b"}"]
+    return b"".join(parts)
+
+
+def _body(body: dict[str, Any], condenser: Condenser) -> bytes:
+    """The sample without its events, and without the closing brace."""
+    raw = encode(body)
+    if b'"data:' in raw:
+        tree = decode(raw)
+        for name in ("input", "messages"):
+            if isinstance(tree.get(name), list):
+                condenser.media(tree[name])
+        raw = encode(tree)
+    return raw[:-1]
+
+
+def _retry(retry: EvalRetryError, condenser: Condenser) -> bytes:
+    value = fields(retry)
+    events = value.pop("events", None)
+    raw = encode(value)
+    if events is None:
+        return raw
+    return b'%b,"events":[%b]}' % (raw[:-1], b",".join([_event(item, condenser, None) for item in events]))
+
+
+def _event(event: Event, condenser: Condenser, pool: MessagePool | None) -> bytes:
+    kind = event.event
+    demanded = _DEMANDED.get(kind)
+    if demanded is not None and getattr(event, demanded, None) is None:
+        raw = encode({**fields(event), demanded: None})
+    elif isinstance(event, ModelEvent) and pool is not None:
+        raw = encode(_pooled(event, pool))
+    else:
+        raw = encode(event)
+    if kind not in _CONDENSED or not has_long_text(raw):
+        if kind != "tool" or b'"data:' not in raw:
+            return raw
+    return _condensed(kind, raw, condenser)
+
+
+def _condensed(kind: str, raw: bytes, condenser: Condenser) -> bytes:
+    tree = decode(raw)
+    for name in _CONDENSED[kind]:
+        if name in tree:
+            tree[name] = condenser.texts(tree[name])
+    if kind == "model":
+        condenser.texts(tree["input"])
+    elif kind == "tool":
+        tree["result"] = condenser.media(tree.get("result"))
+        if tree["result"] is None:
+            del tree["result"]
+    elif kind == "sample_init" and isinstance(tree["sample"], dict) and "input" in tree["sample"]:
+        tree["sample"]["input"] = condenser.texts(tree["sample"]["input"])
+    return encode(tree)
+
+
+def _pooled(event: ModelEvent, pool: MessagePool) -> dict[str, Any]:
+    value = fields(event)
+    if event.input:
+        value["input"] = []
+        value["input_refs"] = pool.refs_of(event)
+    call = event.call
+    if call is None or call.call_refs is not None:
+        return value
+    for key in _CALL_KEYS:
+        parts = call.request.get(key)
+        if isinstance(parts, list):
+            request = {name: item for name, item in call.request.items() if name != key}
+            refs = pool.call_ranges(parts)
+            value["call"] = {**fields(call), "request": request, "call_refs": refs, "call_key": key}
+            break
+    return value

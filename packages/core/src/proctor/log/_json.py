@@ -1,0 +1,105 @@
+"""JSON as the format has it: compact, UTF-8, NaN and infinities bare, lone surrogates as escapes.
+
+The fast road is pydantic's encoder and decoder. What it refuses (lone surrogates, bytes that are no text, circular
+data) takes the slow road through the standard library, one value at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json, to_json
+
+__all__ = ["decode", "encode", "fields", "plain", "validate"]
+
+_M = TypeVar("_M", bound=BaseModel)
+_DEEPEST = 200
+
+
+def _nothing(_value: object) -> None:
+    """An object that has no JSON form is written as null, so that one odd value never costs a sample."""
+
+
+def encode(value: Any, *, indent: int | None = None) -> bytes:
+    """``value`` as JSON: fields of records that are ``None`` are left out, nulls inside free-form data stay.
+
+    Never raises for any Python value: what has no JSON form becomes null.
+    """
+    try:
+        return to_json(value, indent=indent, exclude_none=True, inf_nan_mode="constants", fallback=_nothing)
+    except (ValueError, RecursionError):  # PydanticSerializationError is a ValueError
+        separators = None if indent else (",", ":")
+        return json.dumps(plain(value), separators=separators, indent=indent, ensure_ascii=True).encode("ascii")
+
+
+def decode(data: bytes | bytearray | memoryview) -> Any:
+    """The value of a JSON text; lone surrogates in escapes, NaN, infinities and huge integers are taken as they are.
+
+    Raises:
+        ValueError: if ``data`` is not JSON.
+    """
+    raw = bytes(data) if isinstance(data, memoryview) else data
+    try:
+        return from_json(raw, allow_inf_nan=True)
+    except ValueError:
+        return json.loads(raw)
+
+
+def validate(model: type[_M], data: bytes) -> _M:
+    """``data`` (JSON) as a record of class ``model``.
+
+    Raises:
+        ValueError: if it is not JSON or does not fit.
+    """
+    try:
+        return model.model_validate_json(data)
+    except ValidationError as error:
+        if error.errors(include_url=False, include_context=False, include_input=False)[0]["type"] != "json_invalid":
+            raise
+        return model.model_validate(json.loads(data))
+
+
+def fields(record: BaseModel) -> dict[str, Any]:
+    """The fields of ``record`` that are not ``None``, unknown ones included, one level deep (nothing is copied)."""
+    found = {name: value for name, value in record.__dict__.items() if value is not None}
+    extra = record.__pydantic_extra__
+    if extra:
+        found.update(extra)
+    return found
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """``value`` as data that the standard library's encoder takes; ``None`` for what has no JSON form."""
+    if value is None or isinstance(value, (bool, str, int, float)):
+        return value
+    if depth > _DEEPEST:
+        return None
+    if isinstance(value, BaseModel):
+        kept = {name: item for name, item in fields(value).items() if not _excluded(value, name)}
+        return {name: plain(item, depth + 1) for name, item in kept.items()}
+    if isinstance(value, Mapping):
+        return {_key(key): plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item, depth + 1) for item in value]
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).decode("utf-8", "replace")
+    try:
+        return json.loads(to_json(value, inf_nan_mode="constants"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _excluded(record: BaseModel, name: str) -> bool:
+    field = type(record).model_fields.get(name)
+    return field is not None and bool(field.exclude)
+
+
+def _key(key: object) -> str:
+    if isinstance(key, str):
+        return key
+    if isinstance(key, bytes):
+        return key.decode("utf-8", "replace")
+    return json.dumps(key) if isinstance(key, (bool, int, float)) else str(key)

@@ -1,0 +1,116 @@
+"""What the model events of a sample share: each message and each part of a raw call is kept, and encoded, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import Any
+
+from proctor.log._condense import Condenser, has_long_text
+from proctor.log._json import decode, encode
+from proctor.schema import ChatMessage, Event, EventsData, ModelEvent
+
+__all__ = ["EventList", "MessagePool", "Ranges"]
+
+Ranges = list[tuple[int, int]]
+
+_contents = attrgetter("content")
+
+
+class MessagePool:
+    """The pool of one sample: encoded messages and call parts, and the attachments they refer to.
+
+    ``record`` costs what is new in an event: of a conversation that grew, only the new messages are looked at one by one.
+    """
+
+    __slots__ = ("_by_identity", "_calls", "_last", "_last_contents", "_last_refs", "_messages", "_refs", "condenser")
+
+    def __init__(self, condenser: Condenser | None = None, known: EventsData | None = None) -> None:
+        self.condenser = condenser or Condenser()
+        self._messages: dict[bytes, int] = {}
+        self._calls: dict[bytes, int] = {}
+        self._by_identity: dict[int, tuple[ChatMessage, Any, int]] = {}
+        self._refs: dict[str, Ranges] = {}
+        self._last: list[ChatMessage] = []
+        self._last_contents: list[Any] = []
+        self._last_refs: Ranges = []
+        if known is not None:  # references into it must stay valid, so its order is kept and nothing is merged
+            for index, message in enumerate(known.messages):
+                self._messages[_distinct(encode(message), self._messages)] = index
+            for index, part in enumerate(known.calls):
+                self._calls[_distinct(encode(part), self._calls)] = index
+
+    def record(self, event: ModelEvent) -> Ranges:
+        """The ranges of ``event.input`` in the pool, taken now and remembered for ``refs_of``."""
+        refs = self._ranges(event.input)
+        if event.uuid is not None:
+            self._refs[event.uuid] = refs
+        return refs
+
+    def refs_of(self, event: ModelEvent) -> Ranges:
+        """The ranges that were taken when ``event`` was recorded, or else those of its input as it is now."""
+        known = self._refs.get(event.uuid) if event.uuid is not None else None
+        return known if known is not None else self._ranges(event.input)
+
+    def _ranges(self, messages: Sequence[ChatMessage]) -> Ranges:
+        before = len(self._last)
+        contents = list(map(_contents, messages))
+        # List comparison takes the same object for equal, so this is one pass in C. The contents are compared too: a
+        # message whose content was replaced is another message, though the object is the same.
+        grown = len(messages) >= before and messages[:before] == self._last and contents[:before] == self._last_contents
+        refs: Ranges = list(self._last_refs) if grown else []
+        for message in messages[before:] if grown else messages:
+            _append(refs, self._place(message))
+        self._last, self._last_contents, self._last_refs = list(messages), contents, refs
+        return refs
+
+    def _place(self, message: ChatMessage) -> int:
+        known = self._by_identity.get(id(message))
+        if known is not None and known[0] is message and known[1] is message.content:
+            return known[2]
+        raw = encode(message)
+        if has_long_text(raw):
+            raw = encode(self.condenser.texts(decode(raw)))
+        place = self._messages.setdefault(raw, len(self._messages))
+        self._by_identity[id(message)] = (message, message.content, place)
+        return place
+
+    def call_ranges(self, parts: Iterable[Any]) -> Ranges:
+        """The ranges of the messages of a raw request in the pool of call parts."""
+        refs: Ranges = []
+        for part in parts:
+            raw = encode(part)
+            if has_long_text(raw):
+                raw = encode(self.condenser.texts(decode(raw)))
+            _append(refs, self._calls.setdefault(raw, len(self._calls)))
+        return refs
+
+    def encoded(self) -> bytes:
+        """The pool as ``events_data``; empty when nothing is in it."""
+        if not self._messages and not self._calls:
+            return b""
+        return b'{"messages":[%b],"calls":[%b]}' % (b",".join(self._messages), b",".join(self._calls))
+
+
+def _append(refs: Ranges, place: int) -> None:
+    if refs and refs[-1][1] == place:
+        refs[-1] = (refs[-1][0], place + 1)
+    else:
+        refs.append((place, place + 1))
+
+
+class EventList(list[Event]):
+    """Events, together with the pool that already holds the messages of the model events among them."""
+
+    __slots__ = ("pool",)
+
+    def __init__(self, events: Iterable[Event] = (), *, pool: MessagePool) -> None:
+        super().__init__(events)
+        self.pool = pool
+
+
+def _distinct(raw: bytes, taken: dict[bytes, int]) -> bytes:
+    """``raw``, with white space behind it (which JSON allows) until it is not in ``taken``."""
+    while raw in taken:
+        raw += b" "
+    return raw

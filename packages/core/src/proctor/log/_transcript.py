@@ -1,0 +1,168 @@
+"""The transcript: what happened in one sample, in order."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any
+
+from proctor.log._changes import json_changes
+from proctor.log._clock import now_iso
+from proctor.log._json import decode, encode
+from proctor.log._pool import EventList, MessagePool
+from proctor.log._store import store
+from proctor.schema import (
+    Event,
+    InfoEvent,
+    LoggerEvent,
+    LoggingMessage,
+    ModelEvent,
+    SpanBeginEvent,
+    SpanEndEvent,
+    StoreEvent,
+    quick_id,
+)
+
+__all__ = ["Span", "Transcript", "span", "span_id", "transcript", "use_transcript"]
+
+_span: ContextVar[str | None] = ContextVar("proctor_span", default=None)
+
+
+class Transcript:
+    """Takes events as they happen and stamps them with uuid, span, time and working time.
+
+    Args:
+        working_time: seconds of working time of the sample so far; without it, seconds since the transcript was made.
+    """
+
+    __slots__ = ("_events", "_pool", "working_time")
+
+    def __init__(self, working_time: Callable[[], float] | None = None) -> None:
+        self._pool = MessagePool()
+        self._events: EventList = EventList(pool=self._pool)
+        if working_time is None:
+            start = time.monotonic()
+            working_time = lambda: time.monotonic() - start  # noqa: E731
+        self.working_time = working_time
+
+    @property
+    def events(self) -> EventList:
+        """The events so far: a list for ``EvalSample.events`` that also holds the messages already made ready to write."""
+        return self._events
+
+    def event(self, event: Event) -> None:
+        """Stamp ``event`` (fields already set are left alone) and append it.
+
+        The messages of a model event are recorded as they are now: later changes to them do not alter the past. What an
+        event lacks yet (a model's output, a tool's result) is filled in place by whoever recorded it.
+        """
+        # Written to __dict__: pydantic's attribute setter costs more than all the rest of this function.
+        known = event.__dict__
+        if known.get("uuid") is None:
+            known["uuid"] = quick_id()
+        if known.get("span_id") is None:
+            known["span_id"] = _span.get()
+        if known.get("timestamp") is None:
+            known["timestamp"] = now_iso()
+        if known.get("working_start") is None:
+            known["working_start"] = self.working_time()
+        if isinstance(event, ModelEvent) and event.input:
+            self._pool.record(event)
+        self._events.append(event)
+
+    def info(self, data: Any, *, source: str | None = None) -> None:
+        """Record ``data`` (anything with a JSON form, kept as it is now); ``source`` says who recorded it."""
+        kept = data if isinstance(data, (str, int, float, bool)) else decode(encode(data))
+        self.event(InfoEvent(data=kept, source=source))
+
+    def log_record(self, record: logging.LogRecord) -> None:
+        """Record a message that went through Python's logging."""
+        message = LoggingMessage(
+            name=record.name,
+            level=record.levelname.lower(),
+            message=record.getMessage(),
+            created=record.created * 1000,
+            filename=record.filename,
+            module=record.module,
+            lineno=record.lineno,
+        )
+        self.event(LoggerEvent(message=message))
+
+
+_current: ContextVar[Transcript | None] = ContextVar("proctor_transcript", default=None)
+
+
+def transcript() -> Transcript:
+    """The transcript of the running sample; outside a sample, one whose events go nowhere."""
+    return _current.get() or Transcript()
+
+
+@contextmanager
+def use_transcript(value: Transcript) -> Iterator[Transcript]:
+    """Make ``value`` what ``transcript()`` returns inside the block, with no span open (the engine does so for each sample)."""
+    token = _current.set(value)
+    outer = _span.set(None)
+    try:
+        yield value
+    finally:
+        _span.reset(outer)
+        _current.reset(token)
+
+
+def span_id() -> str | None:
+    """The id of the innermost open span."""
+    return _span.get()
+
+
+class Span:
+    """An open span; ``id`` is what events inside it carry as ``span_id``."""
+
+    __slots__ = ("_parent", "_store", "_transcript", "id", "name", "type")
+
+    def __init__(self, name: str, type: str | None = None) -> None:
+        self.name = name
+        self.type = type
+        self.id = quick_id()
+
+    def __enter__(self) -> Span:
+        self._transcript = transcript()
+        self._parent = _span.get()
+        _span.set(self.id)
+        self._store = _snapshot()
+        self._transcript.event(SpanBeginEvent(id=self.id, parent_id=self._parent, type=self.type, name=self.name))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        after = _snapshot()
+        if after != self._store:
+            changes = json_changes(decode(self._store), decode(after))
+            if changes:
+                self._transcript.event(StoreEvent(changes=changes, span_id=self.id))
+        self._transcript.event(SpanEndEvent(id=self.id, span_id=self.id))
+        # Set, not reset by token: a generator that holds a span may be closed in another context than it was begun in.
+        _span.set(self._parent)
+
+    async def __aenter__(self) -> Span:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, traceback)
+
+
+def _snapshot() -> bytes:
+    """The store as JSON: comparing texts finds changes made in place, and an empty store costs nothing."""
+    current = store()
+    return encode(current.to_dict()) if current else b"{}"
+
+
+def span(name: str, *, type: str | None = None) -> Span:
+    """Group the events recorded inside the block (``with`` or ``async with``); what changed in the store is recorded too."""
+    return Span(name, type)
