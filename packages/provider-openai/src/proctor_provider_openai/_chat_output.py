@@ -164,7 +164,7 @@ def split_thinking(text: str, *, bare_end: bool) -> tuple[str, str]:
 
 
 def chat_usage(usage: dict[str, Any] | None) -> ModelUsage | None:
-    """Token counts; input tokens read from a cache are not in ``input_tokens``."""
+    """Token counts; input tokens read from or written to a cache are not in ``input_tokens``."""
     if not usage:
         return None
     prompt, completion = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
@@ -172,11 +172,13 @@ def chat_usage(usage: dict[str, Any] | None) -> ModelUsage | None:
     cached = details.get("cached_tokens") if details else None
     if cached is None:
         cached = usage.get("prompt_cache_hit_tokens", usage.get("cached_tokens"))
+    written = details.get("cache_write_tokens") if details else None
     cost = usage.get("cost")
     return ModelUsage(
-        input_tokens=prompt - (cached or 0),
+        input_tokens=max(0, prompt - (cached or 0) - (written or 0)),
         output_tokens=completion,
         total_tokens=usage.get("total_tokens") or prompt + completion,
+        input_tokens_cache_write=written,
         input_tokens_cache_read=cached,
         reasoning_tokens=out.get("reasoning_tokens") if out else None,
         total_cost=cost if isinstance(cost, float) else None,

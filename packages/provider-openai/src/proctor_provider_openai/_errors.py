@@ -183,9 +183,11 @@ def refusal(status: int, headers: Mapping[str, str], body: Any) -> APIError:
         message, code, kind = str(error).strip()[:1000], "", ""
     if code.isdigit() and 400 <= int(code) <= 599:  # OpenRouter and others put the status into the body
         status, code = int(code) if status < 400 else status, ""
+    if 300 <= status < 400:  # following it would hand the credential to whoever the address belongs to
+        message = f"the service redirects to {headers.get('location')}: give that address with --model-base-url"
     should = {"true": True, "false": False}.get(headers.get("x-should-retry") or "")
     return APIError(
-        status if status >= 400 else 500,
+        status if status >= 300 else 500,
         message or "no message",
         code=code,
         kind=kind,

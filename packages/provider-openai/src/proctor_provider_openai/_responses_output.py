@@ -27,6 +27,8 @@ from proctor_provider_openai._tool_calls import tool_call
 __all__ = ["response_output"]
 
 _STATUS = {"rate_limit_exceeded": 429, "server_error": 500, "vector_store_timeout": 504}
+_POLICIES = frozenset({"invalid_prompt", "bio_policy", "misalignment_policy_violation"})
+_INCOMPLETE: dict[str, StopReason] = {"max_output_tokens": "max_tokens", "content_filter": "content_filter"}
 _SERVER_TOOLS = {
     "web_search_call": "web_search",
     "file_search_call": "web_search",
@@ -47,6 +49,9 @@ def response_output(body: Any, model: str, tools: list[ToolInfo]) -> ModelOutput
     if body.get("status") == "failed":
         error = body.get("error") or {}
         code = str(error.get("code") or "server_error")
+        if code in _POLICIES:
+            text = str(error.get("message") or code)
+            return ModelOutput.from_content(model, text, "content_filter", error=text)
         raise APIError(_STATUS.get(code, 400), str(error.get("message") or "the response failed"), code=code)
     name = body.get("model") or model
     try:
@@ -124,7 +129,7 @@ class _Reader:
     def _stop_reason(self, body: dict[str, Any]) -> StopReason:
         if body.get("status") == "incomplete":
             reason = (body.get("incomplete_details") or {}).get("reason")
-            return "content_filter" if reason == "content_filter" else "max_tokens"
+            return _INCOMPLETE.get(reason or "", "unknown")
         if self._refused:
             return "content_filter"
         return "tool_calls" if self._calls else "stop"
@@ -157,11 +162,13 @@ def _usage(usage: dict[str, Any] | None) -> ModelUsage | None:
     if not usage:
         return None
     asked, answered = usage.get("input_tokens") or 0, usage.get("output_tokens") or 0
-    cached = (usage.get("input_tokens_details") or {}).get("cached_tokens")
+    details = usage.get("input_tokens_details") or {}
+    cached, written = details.get("cached_tokens"), details.get("cache_write_tokens")
     return ModelUsage(
-        input_tokens=asked - (cached or 0),
+        input_tokens=max(0, asked - (cached or 0) - (written or 0)),
         output_tokens=answered,
         total_tokens=usage.get("total_tokens") or asked + answered,
+        input_tokens_cache_write=written,
         input_tokens_cache_read=cached,
         reasoning_tokens=(usage.get("output_tokens_details") or {}).get("reasoning_tokens"),
     )

@@ -31,7 +31,7 @@ def answer(
         finish: the finish reason; by default ``tool_calls`` with calls, else ``stop``.
         refusal: the words of a refusal.
         logprobs: tokens and their log probabilities.
-        usage: of ``prompt``, ``completion``, ``cached`` and ``reasoning`` token counts.
+        usage: of ``prompt``, ``completion``, ``cached``, ``written`` (to the cache) and ``reasoning`` token counts.
     """
     return {
         "text": text,
@@ -40,7 +40,7 @@ def answer(
         "finish": finish or ("tool_calls" if calls else "stop"),
         "refusal": refusal,
         "logprobs": list(logprobs),
-        "usage": {"prompt": 20, "completion": 10, "cached": 0, "reasoning": 0, **(usage or {})},
+        "usage": {"prompt": 20, "completion": 10, "cached": 0, "written": 0, "reasoning": 0, **(usage or {})},
     }
 
 
@@ -80,7 +80,11 @@ def chat_body(said: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, 
             "prompt_tokens": usage["prompt"],
             "completion_tokens": usage["completion"],
             "total_tokens": usage["prompt"] + usage["completion"],
-            "prompt_tokens_details": {"cached_tokens": usage["cached"], "audio_tokens": 0},
+            "prompt_tokens_details": {
+                "cached_tokens": usage["cached"],
+                "cache_write_tokens": usage["written"],
+                "audio_tokens": 0,
+            },
             "completion_tokens_details": {"reasoning_tokens": usage["reasoning"], "audio_tokens": 0},
         },
     }
@@ -108,7 +112,7 @@ def response_body(said: Mapping[str, Any], request: Mapping[str, Any]) -> dict[s
         "top_p": 1.0,
         "usage": {
             "input_tokens": usage["prompt"],
-            "input_tokens_details": {"cached_tokens": usage["cached"]},
+            "input_tokens_details": {"cached_tokens": usage["cached"], "cache_write_tokens": usage["written"]},
             "output_tokens": usage["completion"],
             "output_tokens_details": {"reasoning_tokens": usage["reasoning"]},
             "total_tokens": usage["prompt"] + usage["completion"],
