@@ -102,7 +102,7 @@ def test_one_name_is_switched_off_and_the_others_of_its_distribution_stay(manage
 
 def test_the_environment_switches_off_too(manager: Callable[..., Manager]) -> None:
     environ = {"PROCTOR_DISABLE_PLUGINS": " broken-name-taken , not-installed-here,"}
-    plugins = manager("good", "name_taken", environ=environ)
+    plugins = manager("good", "name_taken", environ=environ, disabled=["not-installed-here"])
 
     assert plugins.names("model_providers") == ["acme"]
     assert plugins.get("model_providers", "acme").factory.__module__ == "acme_good.hooks"

@@ -125,3 +125,12 @@ def test_a_refused_plugin_leaves_what_was_configured(file: Path) -> None:
         room.configure(["no_such_module_anywhere"])
 
     assert "acme" in room.names("displays")
+
+
+def test_the_environment_adds_plugins(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "acme" not in room.names("displays")
+
+    monkeypatch.setenv("PROCTOR_PLUGINS", f"{file},")
+    room.configure()
+
+    assert "acme" in room.names("displays")

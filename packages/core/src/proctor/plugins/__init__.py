@@ -7,6 +7,7 @@ One stage a file: ``_scan`` reads metadata, ``_fence`` refuses what was made for
 from __future__ import annotations
 
 import importlib
+import os
 import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from proctor.plugins._checks import check_backend, missing_env, require_env
 from proctor.plugins._faults import Code, Fault
 from proctor.plugins._kinds import KINDS
-from proctor.plugins._manager import PluginInfo
+from proctor.plugins._manager import DISABLE_VARIABLE, EXTRA_VARIABLE, Manager, PluginInfo
 
 if TYPE_CHECKING:
     from proctor.contracts import (
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from proctor.plugins._args import ArgInfo, build_args, component_spec, describe_args
     from proctor.plugins._describe import Description
     from proctor.plugins._doctor import Diagnosis, ModuleReport
-    from proctor.plugins._manager import Manager
 
 __all__ = [
     "KINDS",
@@ -71,7 +71,7 @@ _HOME = {
     "ModuleReport": "_doctor",
 }
 _lock = threading.Lock()
-_choice: tuple[tuple[str, ...], frozenset[str]] = ((), frozenset())
+_choice: tuple[object, ...] = ()
 _current: Manager | None = None
 
 
@@ -86,19 +86,19 @@ def configure(extra: Sequence[str] = (), disabled: Iterable[str] = ()) -> None:
 
     Args:
         extra: ``--plugin``: modules, or paths of Python files. They are imported now.
-        disabled: ``--disable-plugin``: distributions, or ``DISTRIBUTION:NAME`` for one of the names they offer;
-            ``PROCTOR_DISABLE_PLUGINS``, separated by commas, adds to them.
+        disabled: ``--disable-plugin``: distributions, or ``DISTRIBUTION:NAME`` for one of the names they offer.
+
+    ``PROCTOR_PLUGINS`` and ``PROCTOR_DISABLE_PLUGINS``, separated by commas, add to the two.
 
     Raises:
         UsageError: if an extra plugin can't be loaded, or nothing that is to be disabled is installed.
     """
     global _choice, _current
-    from proctor.plugins._manager import Manager
-
-    choice = (tuple(extra), frozenset(disabled))
+    extra, disabled = tuple(extra), frozenset(disabled)
+    choice = (extra, disabled, *(os.environ.get(name) for name in (EXTRA_VARIABLE, DISABLE_VARIABLE)))
     with _lock:
         if _current is None or choice != _choice:
-            _current = Manager(*choice)
+            _current = Manager(extra, disabled)
             _choice = choice
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from proctor.plugins._doctor import Diagnosis
 
 State: TypeAlias = Literal["available", "loaded", "disabled", "refused", "taken", "broken"]
+EXTRA_VARIABLE = "PROCTOR_PLUGINS"
 DISABLE_VARIABLE = "PROCTOR_DISABLE_PLUGINS"
 _started: set[str] = set()  # modules whose startup hook has run: its effects last as long as the process
 
@@ -60,7 +61,8 @@ class Manager:
         disabled: distributions, or ``DISTRIBUTION:NAME`` for one of its components.
         core_version: what the version fence compares with.
         scanner: reads the environment, when first needed.
-        environ: where ``PROCTOR_DISABLE_PLUGINS`` is read, and what startup hooks may change.
+        environ: where ``PROCTOR_PLUGINS`` and ``PROCTOR_DISABLE_PLUGINS`` are read, which add to the two (separated by
+            commas), and what startup hooks may change.
 
     Raises:
         UsageError: if something of ``extra`` can't be loaded, or nothing of a name in ``disabled`` is installed.
@@ -84,10 +86,12 @@ class Manager:
         self._faults: dict[Fault, None] = {}
         self._used: dict[str, str] = {}
         self._catalog: Catalog | None = None
-        explicit = [switch(item) for item in disabled if item.strip()]
-        inherited = [switch(item) for item in self._environ.get(DISABLE_VARIABLE, "").split(",") if item.strip()]
-        self._disabled = frozenset([*explicit, *inherited])
-        self._extra = {spec: source_of(spec) for spec in dict.fromkeys(extra)}
+        inherited = {switch(item) for item in _listed(self._environ.get(DISABLE_VARIABLE, ""))}
+        # A variable is set once for many environments, so it may name what is not installed; a flag may not.
+        explicit = {switch(item) for item in disabled if item.strip()} - inherited
+        self._disabled = explicit | inherited
+        named = dict.fromkeys([*extra, *_listed(self._environ.get(EXTRA_VARIABLE, ""))])
+        self._extra = {spec: source_of(spec) for spec in named}
         self._extra_entries = [
             entry for spec, source in self._extra.items() for entry in self._load_extra(spec, source)
         ]
@@ -184,9 +188,9 @@ class Manager:
         importlib.invalidate_caches()
         self._catalog = None
 
-    def _check_switches(self, explicit: list[tuple[str, str]]) -> None:
+    def _check_switches(self, explicit: set[tuple[str, str]]) -> None:
         known = self.catalog.switches()
-        for distribution, name in explicit:
+        for distribution, name in sorted(explicit):
             spelled = f"{distribution}:{name}" if name else distribution
             if spelled not in known:
                 raise messages.unknown_disabled(spelled, known)
@@ -269,3 +273,7 @@ class Manager:
             if here and fault.severity == "error":
                 return "broken", fault
         return "loaded" if self._loader.loaded(entry.module) else "available", None
+
+
+def _listed(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
