@@ -1,9 +1,20 @@
 """Solvers: what takes a sample from its question to an answer."""
 
-from proctor.solver._chain import Chain, chain, plan_steps, run_solver
+from proctor.solver._chain import Chain, chain, current_generate, plan_steps, run_solver
 from proctor.solver._choices import Choice, Choices, answer_character, answer_index
+from proctor.solver._critique import self_critique
+from proctor.solver._fork import fork
 from proctor.solver._generate import generate, model_generate
 from proctor.solver._messages import MessageList, input_messages
+from proctor.solver._multiple_choice import MultipleChoiceTemplate, multiple_choice, parse_answers
+from proctor.solver._prompt import (
+    append_system_message,
+    assistant_message,
+    chain_of_thought,
+    prompt_template,
+    system_message,
+    user_message,
+)
 from proctor.solver._solver import (
     Generate,
     Solver,
@@ -16,6 +27,8 @@ from proctor.solver._solver import (
 )
 from proctor.solver._state import ModelName, TaskState, sample_state, set_sample_state, state_from_sample
 from proctor.solver._target import Target
+from proctor.solver._template import fill, template_text
+from proctor.solver._use_tools import use_tools
 
 __all__ = [
     "Chain",
@@ -24,6 +37,7 @@ __all__ = [
     "Generate",
     "MessageList",
     "ModelName",
+    "MultipleChoiceTemplate",
     "Solver",
     "SolverLike",
     "Target",
@@ -32,16 +46,30 @@ __all__ = [
     "adapt_solver",
     "answer_character",
     "answer_index",
+    "append_system_message",
+    "assistant_message",
     "chain",
+    "chain_of_thought",
+    "current_generate",
+    "fill",
+    "fork",
     "generate",
     "input_messages",
     "model_generate",
+    "multiple_choice",
+    "parse_answers",
     "plan_steps",
+    "prompt_template",
     "register_adapter",
     "run_solver",
     "sample_state",
+    "self_critique",
     "set_sample_state",
     "solver",
     "solver_name",
     "state_from_sample",
+    "system_message",
+    "template_text",
+    "use_tools",
+    "user_message",
 ]

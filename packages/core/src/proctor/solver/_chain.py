@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from typing import overload
 
+from proctor.log import span
 from proctor.registry import loggable
 from proctor.schema import EvalPlanStep
 from proctor.solver._solver import Generate, Solver, SolverLike, adapt_solver, solver, solver_name, solver_params
 from proctor.solver._state import TaskState, set_sample_state
 
-__all__ = ["Chain", "chain", "plan_steps", "run_solver"]
+__all__ = ["Chain", "chain", "current_generate", "plan_steps", "run_solver"]
+
+_generate: ContextVar[Generate | None] = ContextVar("proctor_generate", default=None)
+
+
+def current_generate() -> Generate:
+    """The ``generate`` of the solver that is running here.
+
+    Raises:
+        RuntimeError: outside a solver.
+    """
+    generate = _generate.get()
+    if generate is None:
+        raise RuntimeError("no solver is running here: fork() and agents need the generate function of one")
+    return generate
 
 
 class Chain(Sequence[Solver]):
@@ -53,8 +69,6 @@ class Chain(Sequence[Solver]):
 
 
 async def _step(each: Solver, state: TaskState, generate: Generate) -> TaskState:
-    from proctor.log import span
-
     with span(solver_name(each), type="solver"):
         after = await each(state, generate)
     if not isinstance(after, TaskState):
@@ -73,7 +87,11 @@ async def run_solver(solver: SolverLike, state: TaskState, generate: Generate) -
         TypeError: if a solver does not return a state.
     """
     whole = solver if isinstance(solver, Chain) else Chain([solver])
-    return await whole(state, generate)
+    token = _generate.set(generate)
+    try:
+        return await whole(state, generate)
+    finally:
+        _generate.reset(token)
 
 
 @solver

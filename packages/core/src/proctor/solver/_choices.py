@@ -48,7 +48,7 @@ class Choices(Sequence[Choice]):
 
     __slots__ = ("_choices",)
 
-    def __init__(self, choices: Sequence[str] | Sequence[Choice] = ()) -> None:
+    def __init__(self, choices: Sequence[str | Choice] = ()) -> None:
         self._choices: list[Choice] = [
             choice if isinstance(choice, Choice) else Choice(choice, None, position)
             for position, choice in enumerate(choices)

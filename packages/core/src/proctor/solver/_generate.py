@@ -8,6 +8,7 @@ from proctor.limits import sample_limits
 from proctor.schema import GenerateConfig, ToolFunction
 from proctor.solver._solver import Generate, Solver, ToolCalls, solver
 from proctor.solver._state import TaskState
+from proctor.tool import execute_tools, tool_defs
 
 if TYPE_CHECKING:
     from proctor.model import Model
@@ -50,23 +51,23 @@ async def model_generate(
     Raises:
         LimitExceededError: when the sample has no message or turn left.
     """
-    from proctor.tool import execute_tools
-
     limits = sample_limits()
     tool_choice = state.tool_choice
     while True:
         if limits is not None:
             limits.check_messages(len(state.messages))
             limits.turn()
+        # Asked for anew at each turn: a tool source may offer others by now.
+        tools = await tool_defs(state.tools) if state.tools else []
         state.output = await model.generate(
-            state.messages, tools=state.tools, tool_choice=tool_choice, config=config, cache=cache
+            state.messages, tools=tools, tool_choice=tool_choice, config=config, cache=cache
         )
         if state.output.empty:
             return state
         state.messages.append(state.output.message)
         if tool_calls == "none" or state.completed or not state.output.message.tool_calls:
             return state
-        result = await execute_tools(state.messages, state.tools, config.max_tool_output if config else None)
+        result = await execute_tools(state.messages, tools, config.max_tool_output if config else None)
         state.messages.extend(result.messages)
         if result.output is not None:
             state.output = result.output

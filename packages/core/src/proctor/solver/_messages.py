@@ -57,7 +57,7 @@ class MessageList(list[ChatMessage]):
 
     def __setitem__(self, index: SupportsIndex | slice, message: ChatMessage | Iterable[ChatMessage], /) -> None:
         if isinstance(index, slice):
-            new = [_known(item) for item in message]  # type: ignore[union-attr, arg-type]  # the overloads tie the two together
+            new = [_known(item) for item in message]  # type: ignore[arg-type]  # the overloads tie the two together
             super().__setitem__(index, new)
             _check(len(self))
         else:

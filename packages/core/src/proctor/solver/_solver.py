@@ -90,7 +90,8 @@ def solver(
 ) -> Callable[P, Solver] | Callable[[Callable[P, Solver]], Callable[P, Solver]]:
     """Register a function that makes a solver, or a class whose instances are solvers.
 
-    Written ``@solver`` or ``@solver("name")``. The log names the solver as the function is named, or ``name``, and notes the arguments that it was made with.
+    Written ``@solver`` or ``@solver("name")``. The log names the solver as the function is named, or ``name``, and
+    notes the arguments that it was made with.
     """
     if callable(name):
         return component("solver", name)

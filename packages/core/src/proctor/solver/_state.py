@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 from proctor.limits import sample_limits
+from proctor.log import Store, StoreModel, use_store
 from proctor.schema import (
     ChatMessage,
     ChatMessageBase,
@@ -23,15 +24,12 @@ from proctor.schema import (
 from proctor.solver._choices import Choices
 from proctor.solver._messages import MessageList, input_messages
 from proctor.solver._target import Target
-
-if TYPE_CHECKING:
-    from proctor.log import Store, StoreModel
-    from proctor.tool import Tool, ToolDef, ToolSource
+from proctor.tool import Tool, ToolDef, ToolSource
 
 __all__ = ["ModelName", "TaskState", "sample_state", "set_sample_state", "state_from_sample"]
 
 MT = TypeVar("MT", bound=BaseModel)
-SMT = TypeVar("SMT", bound="StoreModel")
+SMT = TypeVar("SMT", bound=StoreModel)
 
 _SCALARS = (str, int, float, bool, type(None))
 
@@ -101,7 +99,7 @@ class TaskState:
         self._messages = MessageList(messages)
         self._output = output
         self._store = store
-        self._tools: list[Tool] = []
+        self._tools: list[Tool | ToolSource] = []
         self._uuid = sample_uuid
         self.metadata: dict[str, Any] = {} if metadata is None else metadata
         self.tool_choice: ToolChoice | None = None
@@ -192,22 +190,18 @@ class TaskState:
     @property
     def store(self) -> Store:
         """The sample's store: data that solvers, tools and scorers share."""
-        from proctor.log import Store
-
         if not isinstance(self._store, Store):
             self._store = Store(self._store or {})
         return self._store
 
     @property
-    def tools(self) -> list[Tool]:
+    def tools(self) -> list[Tool | ToolSource]:
         """The tools that the model may call."""
         return self._tools
 
     @tools.setter
     def tools(self, tools: Iterable[Tool | ToolDef | ToolSource]) -> None:
-        from proctor.tool import ToolDef
-
-        self._tools = [tool.as_tool() if isinstance(tool, ToolDef) else tool for tool in tools]  # type: ignore[misc]
+        self._tools = [tool.as_tool() if isinstance(tool, ToolDef) else tool for tool in tools]
 
     @property
     def max_messages(self) -> int | None:
@@ -236,7 +230,16 @@ class TaskState:
 
     def store_as(self, model_cls: type[SMT], instance: str | None = None) -> SMT:
         """The store as a typed model; ``instance`` keeps several of one class apart."""
-        return model_cls(store=self.store, instance=instance)
+        with use_store(self.store):
+            return model_cls(instance=instance)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TaskState:
+        """A state that shares nothing with this one but its tools."""
+        copy = TaskState.__new__(TaskState)
+        memo[id(self)] = copy
+        for name, value in self.__dict__.items():
+            copy.__dict__[name] = list(value) if name == "_tools" else deepcopy(value, memo)
+        return copy
 
 
 def _last_user(messages: Sequence[ChatMessageBase], where: str) -> ChatMessageUser:

@@ -1,0 +1,67 @@
+"""Prompt templates: text, or a file that holds it, with ``{name}`` filled in from metadata, store and parameters."""
+
+from __future__ import annotations
+
+import functools
+import string
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from proctor.solver._state import TaskState
+
+__all__ = ["fill", "fill_from_state", "template_text"]
+
+
+class _Formatter(string.Formatter):
+    """Like ``str.format``, but what it can't fill in stays as it is: a JSON example in a prompt is no placeholder."""
+
+    def vformat(self, format_string: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        parts: list[str] = []
+        for literal, name, spec, conversion in self.parse(format_string):
+            parts.append(literal)
+            if name is not None:
+                parts.append(self._field(name, spec or "", conversion, args, kwargs))
+        return "".join(parts)
+
+    def _field(
+        self, name: str, spec: str, conversion: str | None, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> str:
+        try:
+            value, _ = self.get_field(name, args, kwargs)
+            return format(self.convert_field(value, conversion) if conversion else value, spec)
+        except (LookupError, AttributeError, ValueError, TypeError):
+            return "{" + name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "") + "}"
+
+
+_formatter = _Formatter()
+
+
+def fill(template: str, **values: Any) -> str:
+    """``template`` with each ``{name}`` in ``values`` filled in, others left as they are; ``{{`` is a brace.
+
+    A template with unbalanced braces is taken as it is, apart from plain ``{name}``.
+    """
+    try:
+        return _formatter.vformat(template, (), values)
+    except ValueError:
+        for name, value in values.items():
+            template = template.replace("{" + name + "}", str(value))
+        return template
+
+
+def fill_from_state(template: str, state: TaskState, **values: Any) -> str:
+    """``template`` filled in from, in this order of precedence: ``values``, the store, the sample's metadata."""
+    return fill(template, **{**state.metadata, **dict(state.store.items()), **values})
+
+
+@functools.lru_cache(maxsize=256)
+def template_text(template: str) -> str:
+    """``template``, or what is in the file of that path."""
+    if not template or "\n" in template or "\0" in template or len(template) > 4096:
+        return template
+    try:
+        path = Path(template)
+        return path.read_text(encoding="utf-8") if path.is_file() else template
+    except OSError:
+        return template
