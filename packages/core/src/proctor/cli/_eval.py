@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from proctor.contracts import UsageError
 from proctor.schema import env_options
 
 if TYPE_CHECKING:
-    pass
+    from proctor.engine import Unit
 
 __all__ = ["eval_command", "parse_eval"]
 
@@ -67,24 +68,37 @@ def _run(tasks: Sequence[str], as_json: bool, **given: Any) -> int:
                 "leave one of the two out."
             )
         options["display"] = "none"
-    from proctor.engine import eval, exit_code
+    from proctor.engine import run
 
+    warnings.showwarning = _show_warning
     # Standard output holds the summary and nothing else: what task code prints goes to standard error.
     with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
-        logs = eval(list(tasks), **options)
-    if options.get("dry_run"):
-        return 0
-    code = exit_code(logs)
+        result = run(list(tasks), options.pop("model", None), options)
     if as_json:
-        from proctor.cli._summary import summary_json
+        from proctor.cli._summary import plan_json, summary_json
 
-        click.echo(summary_json(logs, code))
+        click.echo(plan_json(result.units) if options.get("dry_run") else summary_json(result.logs, result.exit_code))
+    elif options.get("dry_run"):
+        _show_plan(result.units)
     elif options.get("display") == "none":
         from proctor.display import report_text, unit_from_log
 
-        for line in report_text([unit_from_log(log) for log in logs]):
+        for line in report_text([unit_from_log(log) for log in result.logs]):
             click.echo(line)
-    return code
+    return result.exit_code
+
+
+def _show_plan(units: Sequence[Unit]) -> None:
+    click.echo(f"This would run {len(units)} {'unit' if len(units) == 1 else 'units'} (a task with a model):")
+    for unit in units:
+        samples = "samples of unknown number" if unit.total is None else f"{unit.total:,} samples"
+        epochs = f" ({unit.epochs} epochs)" if unit.epochs > 1 else ""
+        click.echo(f"  {unit.name} · {unit.model.name} · {samples}{epochs} · {unit.id}")
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    # The place in Proctor's code that a warning comes from helps nobody who evaluates a model.
+    click.echo(f"Warning: {message}", err=True)
 
 
 def _merged(given: Mapping[str, Any]) -> dict[str, Any]:

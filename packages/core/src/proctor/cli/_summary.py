@@ -11,9 +11,25 @@ from typing import TYPE_CHECKING, Any
 from proctor.display import UnitSnapshot, unit_from_log
 
 if TYPE_CHECKING:
+    from proctor.engine import Unit
     from proctor.schema import EvalLog
 
-__all__ = ["summary_json"]
+__all__ = ["plan_json", "summary_json"]
+
+
+def plan_json(units: Sequence[Unit]) -> str:
+    """``{"units": [...]}``: what a dry run found."""
+    plan = [
+        {
+            "unit": unit.id,
+            "task": unit.name,
+            "model": unit.model.name,
+            "samples": unit.total,
+            "epochs": unit.epochs,
+        }
+        for unit in units
+    ]
+    return json.dumps({"units": plan}, ensure_ascii=False, indent=2)
 
 
 def summary_json(logs: Sequence[EvalLog], exit_code: int) -> str:

@@ -57,7 +57,8 @@ class Frame:
     """Draws renderables at the bottom of ``console``, each time in place of what it drew before.
 
     Rich's own ``Live`` counts lines as they were drawn. When a window becomes narrower the terminal breaks them anew,
-    so this one counts what they take at the present width, and everything goes out in one write.
+    so this one counts what they take at the present width. Everything goes out in one write, and the cursor stays
+    visible: a process that is killed has nothing to put right.
     """
 
     def __init__(self, console: Console) -> None:
@@ -67,8 +68,7 @@ class Frame:
         self._held: list[tuple[str, IO[str], _Held]] = []
 
     def open(self) -> None:
-        """Hide the cursor and hold back what others print."""
-        self._console.show_cursor(False)
+        """Hold back what others print."""
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
             if stream is not None and stream.isatty():
@@ -84,7 +84,6 @@ class Frame:
                 setattr(sys, name, stream)
         self._held.clear()
         self.draw(None)
-        self._console.show_cursor(True)
 
     def draw(self, content: RenderableType | None, above: Iterable[RenderableType] = ()) -> None:
         """Write ``above`` and what others printed for good, then ``content`` as the new frame (``None``: no frame)."""

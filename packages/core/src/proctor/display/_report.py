@@ -11,6 +11,8 @@ from proctor.display._text import counts, duration, number, plural, tokens
 __all__ = ["Row", "UnitReport", "report", "report_text"]
 
 _MOST_METRICS = 24  # a metric grouped by 57 subjects would push everything else off the screen
+_NO_NEWS = ("total", "completed", "success", "scored")
+_NOUNS = {"error": "error", "limit": "stopped at a limit", "unscored": "without a score"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +96,21 @@ def _metric_row(metric: MetricSnapshot, with_scorer: bool) -> Row:
 
 def _befell(unit: UnitSnapshot) -> str:
     """Errors, limits and missing scores by kind; samples that simply completed are not news."""
-    said = dict(unit.outcomes)
-    for plain in ("success", "completed", "ok", "scored"):
-        said.pop(plain, None)
+    kinds: dict[str, dict[str, int]] = {"error": dict(unit.errors)}
+    counted = bool(unit.errors)
+    for outcome, count in unit.outcomes.items():
+        family, _, kind = outcome.partition(":")
+        if family in _NO_NEWS or count == 0 or (family == "error" and counted):
+            continue
+        kinds.setdefault(family, {})[kind] = count
     parts = []
-    failed = said.pop("error", 0) or sum(unit.errors.values())
-    if failed:
-        kinds = counts(unit.errors)
-        parts.append(plural(failed, "error") + (f" ({kinds})" if kinds else ""))
-    parts.extend(f"{count:,} {kind}" for kind, count in sorted(said.items()) if count)
+    for family, found in kinds.items():
+        number_of = sum(found.values())
+        if number_of:
+            named = counts({kind: count for kind, count in found.items() if kind})
+            noun = _NOUNS.get(family, family.replace("_", " "))
+            said = plural(number_of, noun) if family == "error" else f"{number_of:,} {noun}"
+            parts.append(f"{said} ({named})" if named else said)
     return ", ".join(parts)
 
 

@@ -21,8 +21,8 @@ _STDERR = ("stderr", "bootstrap_stderr")
 def unit_from_log(log: EvalLog, *, retries: int = 0) -> UnitSnapshot:
     """The final snapshot of a unit from its log; the header is enough.
 
-    Outcome counts are read from ``results.metadata["proctor"]["outcomes"]``; a log without them (another program's)
-    shows the samples that did not complete as errors.
+    Outcome counts (``limit:token``, ``error:TimeoutError``, ...) come from ``results.metadata["proctor"]["outcomes"]``; a
+    log without them (another program's) shows the samples that did not complete as errors.
     """
     results = log.results
     usage = log.stats.model_usage.values()
@@ -32,7 +32,7 @@ def unit_from_log(log: EvalLog, *, retries: int = 0) -> UnitSnapshot:
         model=log.eval.model,
         status=_STATUS.get(log.status, "error"),
         total=results.total_samples if results else None,
-        done=results.completed_samples + outcomes.get("error", 0) if results else 0,
+        done=results.total_samples - outcomes.get("not_run", 0) if results else 0,
         input_tokens=sum(
             used.input_tokens + (used.input_tokens_cache_read or 0) + (used.input_tokens_cache_write or 0)
             for used in usage

@@ -1,0 +1,113 @@
+"""The plain screen: lines that are few, whole and readable in whatever the pipe takes."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from display_snapshots import UNIT, at, finished
+
+from proctor.display import NoneDisplay, PlainDisplay, UnitSnapshot
+
+
+@pytest.fixture
+def stream() -> io.StringIO:
+    return io.StringIO()
+
+
+def test_a_line_every_few_seconds_of_the_run_and_no_more(stream: io.StringIO) -> None:
+    display = PlainDisplay(stream, interval=5)
+    display.start(at(0, replace(UNIT, done=0, errors={}, metrics=())))
+    for tenth in range(1, 121):
+        display.update(at(tenth / 10, replace(UNIT, done=tenth // 10)))
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "quiz · mock/model · 50 samples"
+    assert len(lines) == 3
+    assert lines[1] == (
+        "[0:05] quiz · 5/50 10% · accuracy 0.600 · 3 errors (TimeoutError 2, ValueError 1) · 1/s · 0:45 left"
+    )
+
+
+def test_a_unit_that_ends_is_told_at_once_and_once(stream: io.StringIO) -> None:
+    display = PlainDisplay(stream, interval=100)
+    other = replace(UNIT, name="other", model="mock/b", status="error")
+    display.start(at(0, UNIT, UNIT))
+    display.update(at(1, UNIT, other))
+    display.update(at(2, UNIT, other))
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "2 units · 100 samples"
+    assert len(lines) == 2
+    assert lines[1].startswith("[0:01] other (mock/b) · 10/50 20% · failed · accuracy 0.600")
+
+
+def test_many_running_units_share_a_line(stream: io.StringIO) -> None:
+    display = PlainDisplay(stream, interval=5)
+    units = [replace(UNIT, name=f"quiz{n}") for n in range(8)] + [UnitSnapshot("late", "m", total=5)]
+    display.start(at(0, *units))
+    display.update(at(6, *units))
+    assert stream.getvalue().splitlines()[1] == (
+        "[0:06] 9 units · 8 running, 1 waiting · 80 samples done · 24 errors (TimeoutError 16, ValueError 8)"
+    )
+
+
+def test_an_unknown_number_of_samples_is_said_to_be_unknown(stream: io.StringIO) -> None:
+    display = PlainDisplay(stream, interval=1)
+    unit = replace(UNIT, total=None)
+    display.start(at(0, unit))
+    display.update(at(2, unit))
+    assert stream.getvalue().splitlines()[0].endswith("samples of unknown number")
+    assert "10 done" in stream.getvalue()
+
+
+def test_the_end_is_the_report(stream: io.StringIO) -> None:
+    display = PlainDisplay(stream)
+    display.finish(at(62, finished()), 0)
+    assert "  accuracy       0.617 ± 0.071  47 / 50 scored\n" in stream.getvalue()
+
+
+def test_messages_are_lines_of_their_own(stream: io.StringIO) -> None:
+    display = PlainDisplay(stream)
+    display.message("hello")
+    display.message("model code runs unconfined", "warning")
+    assert stream.getvalue() == "hello\nwarning: model code runs unconfined\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_an_encoding_without_our_characters_is_no_reason_to_stop(encoding: str) -> None:
+    raw = io.BytesIO()
+    display = PlainDisplay(io.TextIOWrapper(raw, encoding=encoding))
+    unit = replace(finished(), name="数学…")
+    display.start(at(0, unit))
+    display.finish(at(62, unit), 0)
+    assert b"47 / 50 scored" in raw.getvalue()
+    if encoding == "ascii":
+        assert b"0.617 +/- 0.071" in raw.getvalue()
+        assert b"??... | mock/model" in raw.getvalue()
+
+
+def test_a_reader_that_went_away_does_not_stop_the_run() -> None:
+    class Closed(io.StringIO):
+        writes = 0
+
+        def write(self, text: str) -> int:
+            Closed.writes += 1
+            raise BrokenPipeError(32, "Broken pipe")
+
+    display = PlainDisplay(Closed(), interval=0)
+    display.start(at(0))
+    display.update(at(1))
+    display.finish(at(2, finished()), 0)
+    assert Closed.writes == 1
+
+
+def test_none_shows_nothing_but_warnings(capsys: pytest.CaptureFixture[str]) -> None:
+    display = NoneDisplay()
+    display.start(at(0))
+    display.update(at(1))
+    display.message("fine")
+    display.message("not fine", "warning")
+    display.finish(at(2, finished()), 0)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "warning: not fine\n"

@@ -1,0 +1,148 @@
+"""The end of a run: each score with its standard error and coverage, what befell samples, tokens, time, the log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from display_snapshots import UNIT, finished
+
+from proctor.display import MetricSnapshot, report_text, unit_from_log
+from proctor.schema import (
+    EvalConfig,
+    EvalDataset,
+    EvalError,
+    EvalLog,
+    EvalMetric,
+    EvalResults,
+    EvalScore,
+    EvalSpec,
+    EvalStats,
+    ModelUsage,
+)
+
+
+def a_log(**changes: object) -> EvalLog:
+    score = EvalScore(
+        name="match",
+        scorer="match",
+        scored_samples=8,
+        unscored_samples=1,
+        metrics={
+            "accuracy": EvalMetric(name="accuracy", value=0.75),
+            "stderr": EvalMetric(name="stderr", value=0.1),
+        },
+    )
+    log = EvalLog(
+        status="success",
+        eval=EvalSpec(
+            created="2026-11-29T11:27:19+00:00",
+            task="quiz",
+            dataset=EvalDataset(),
+            model="mock/model",
+            config=EvalConfig(),
+        ),
+        results=EvalResults(
+            total_samples=10,
+            completed_samples=9,
+            scores=[score],
+            metadata={
+                "proctor": {"outcomes": {"total": 10, "completed": 9, "error:OSError": 1, "unscored:refusal": 1}}
+            },
+        ),
+        stats=EvalStats(
+            started_at="2026-11-29T11:27:19+00:00",
+            completed_at="2026-11-29T11:28:29+00:00",
+            model_usage={
+                "mock/model": ModelUsage(input_tokens=100, output_tokens=20, input_tokens_cache_read=30),
+                "mock/grader": ModelUsage(input_tokens=1, output_tokens=2),
+            },
+        ),
+        location="logs/quiz.eval",
+    )
+    return log.model_copy(update=changes)
+
+
+def test_a_finished_unit_says_all_that_was_asked_for() -> None:
+    assert report_text([finished()]) == [
+        "quiz · mock/model · done in 1:02",
+        "  accuracy       0.617 ± 0.071  47 / 50 scored",
+        "  f1[astronomy]  0.500",
+        "  outcomes       3 errors (TimeoutError 2, ValueError 1), 4 stopped at a limit (token 4)",
+        "  tokens         12.3k in, 678 out, 3 retries",
+        "  log            logs/2026-11-29T11-27-19-00-00_quiz_8JwCx7XzYLyCEauVUHYrhy.eval",
+    ]
+
+
+def test_units_are_separated_and_scorers_named_when_there_are_several() -> None:
+    two = replace(finished(), results=(MetricSnapshot("match", "mean", 1.0), MetricSnapshot("f1", "mean", 0.5)))
+    lines = report_text([finished(), two])
+    assert lines.count("") == 1
+    assert "  match/mean  1.000" in lines
+    assert "  f1/mean     0.500" in lines
+
+
+def test_a_failed_unit_says_why_in_one_line() -> None:
+    failed = replace(UNIT, status="error", error="OSError('disk\nfull')", seconds=3)
+    lines = report_text([failed])
+    assert lines[0] == "quiz · mock/model · failed in 0:03"
+    assert "  error     OSError('disk full')" in lines
+    assert "  samples   10 / 50  no scores" in lines
+
+
+def test_many_metrics_leave_the_rest_to_the_log() -> None:
+    unit = replace(finished(), results=tuple(MetricSnapshot("m", f"g[{n}]", 0.1) for n in range(57)))
+    lines = report_text([unit])
+    assert any("33 more metrics are in the log" in line for line in lines)
+
+
+def test_a_log_becomes_the_unit_that_was_shown() -> None:
+    unit = unit_from_log(a_log())
+    assert unit.results == (MetricSnapshot("match", "accuracy", 0.75, stderr=0.1, scored=8, total=10),)
+    assert (unit.status, unit.total, unit.done, unit.seconds) == ("done", 10, 10, 70.0)
+    assert (unit.input_tokens, unit.output_tokens) == (131, 22)
+    assert "  outcomes  1 error (OSError 1), 1 without a score (refusal 1)" in report_text([unit])
+
+
+def test_coverage_counts_samples_when_epochs_were_reduced() -> None:
+    log = a_log()
+    assert log.results is not None
+    log.results.total_samples = 30
+    log.results.scores[0].reducer = "mean"
+    log.eval.config.epochs = 3
+    assert unit_from_log(log).results[0].total == 10
+
+
+def test_two_reducers_of_one_scorer_are_told_apart() -> None:
+    log = a_log()
+    assert log.results is not None
+    log.results.scores = [log.results.scores[0].model_copy(update={"reducer": reducer}) for reducer in ("mean", "max")]
+    assert [metric.reducer for metric in unit_from_log(log).results] == ["mean", "max"]
+
+
+def test_a_log_of_another_program_without_outcome_counts_shows_missing_samples_as_errors() -> None:
+    log = a_log()
+    assert log.results is not None
+    log.results.metadata = None
+    assert any("1 error" in line for line in report_text([unit_from_log(log)]))
+
+
+def test_a_log_without_results_or_end_is_shown_as_failed() -> None:
+    unit = unit_from_log(
+        a_log(
+            status="error",
+            results=None,
+            stats=EvalStats(),
+            error=EvalError(message="boom", traceback="", traceback_ansi=""),
+        )
+    )
+    assert (unit.status, unit.results, unit.seconds, unit.error) == ("error", (), None, "boom")
+
+
+def test_a_lone_standard_error_is_still_shown() -> None:
+    log = a_log()
+    assert log.results is not None
+    log.results.scores[0].metrics = {
+        "std": EvalMetric(name="std", value=0.3),
+        "stderr": EvalMetric(name="stderr", value=0.1),
+    }
+    assert [(metric.name, metric.stderr) for metric in unit_from_log(log).results] == [("std", None), ("stderr", None)]
