@@ -126,9 +126,9 @@ class Model:
         try:
             output = await call.run()
         except BaseException as error:
-            self._failed(log, event, call, error)
+            self._failed(event, call, error)
             raise
-        self._completed(log, event, call, output)
+        self._completed(event, call, output)
         self._headers = call.record.headers
         if limits is not None and output.usage is not None:
             limits.record_usage(self.name, self.role, output.usage)
@@ -145,20 +145,23 @@ class Model:
         event = ModelEvent(
             model=self.name, role=self.role, tools=infos, tool_choice=tool_choice, config=config, pending=True
         )
-        # Set afterwards: validation would look at every message again at every turn.
-        event.input = model_logging().input(messages)
+        # Set afterwards: validation would look at every message again at every turn. By __dict__ here and below, since
+        # pydantic's attribute setter costs more than all the rest.
+        event.__dict__["input"] = model_logging().input(messages)
         log.event(event)
         return event
 
-    def _completed(self, log: Transcript, event: ModelEvent, call: Generation, output: ModelOutput) -> None:
-        event.output = output
-        event.call = model_logging().call(call.record, self.name, log, error=False)
-        event.retries = call.retries or None
-        event.working_time = output.time
-        event.completed = now_iso()
-        event.pending = None
+    def _completed(self, event: ModelEvent, call: Generation, output: ModelOutput) -> None:
+        event.__dict__.update(
+            output=output,
+            call=model_logging().call(call.record, self.name, error=False),
+            retries=call.retries or None,
+            working_time=output.time,
+            completed=now_iso(),
+            pending=None,
+        )
 
-    def _failed(self, log: Transcript, event: ModelEvent, call: Generation, error: BaseException) -> None:
+    def _failed(self, event: ModelEvent, call: Generation, error: BaseException) -> None:
         message = ChatMessageAssistant(content="", model=self.name, source="generate")
         event.output = ModelOutput(model=self.name, choices=[ChatCompletionChoice(message=message)])
         if isinstance(error, anyio.get_cancelled_exc_class()):
@@ -167,7 +170,7 @@ class Model:
             event.error = "Cancelled by limit"
         else:
             event.error = f"{type(error).__name__}: {error}"
-            event.call = model_logging().call(call.record, self.name, log, error=True)
+            event.call = model_logging().call(call.record, self.name, error=True)
         event.retries = call.retries or None
         event.pending = None
 

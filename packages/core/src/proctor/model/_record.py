@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from proctor.contracts._model import CallRecord
 from proctor.schema import ChatMessage, ContentImage, ModelCall
@@ -23,43 +22,33 @@ _BASE64_KEYS = frozenset({"data", "file_data", "b64_json"})
 
 
 class ModelLogging:
-    """What is kept of raw calls and images, and how many calls were kept so far."""
+    """What is kept of raw calls and images, and how many calls of each model were kept so far."""
 
-    __slots__ = ("_counts", "_loose", "log_images", "log_model_api")
+    __slots__ = ("_kept", "log_images", "log_model_api")
 
     def __init__(self, log_model_api: bool | None = None, log_images: bool = True) -> None:
         self.log_model_api = log_model_api
         self.log_images = log_images
-        self._counts: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
-        self._loose: dict[str, int] = {}
+        self._kept: dict[str, int] = {}
 
-    def call(self, record: CallRecord, model: str, owner: object, *, error: bool) -> ModelCall | None:
-        """The raw call as the log keeps it, or None. ``owner`` (a transcript) has a count of its own.
+    def call(self, record: CallRecord, model: str, *, error: bool) -> ModelCall | None:
+        """The raw call as the log keeps it, or None.
 
         Errors are always kept; successes all, none, or the first five of a model.
         """
         if record.request is None:
             return None
         if not error and self.log_model_api is not True:
-            if self.log_model_api is False:
+            kept = self._kept.get(model, 0)
+            if self.log_model_api is False or kept >= KEPT_CALLS:
                 return None
-            counts = self._counts_of(owner)
-            seen = counts.get(model, 0)
-            if seen >= KEPT_CALLS:
-                return None
-            counts[model] = seen + 1
+            self._kept[model] = kept + 1
         return ModelCall(
             request=without_media(record.request),
             response=without_media(record.response),
             time=record.time,
             error=True if error else None,
         )
-
-    def _counts_of(self, owner: object) -> dict[str, int]:
-        try:
-            return self._counts.setdefault(owner, {})
-        except TypeError:  # an owner without weak references: one count for all
-            return self._loose
 
     def input(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         """The messages for the event: a new list of the same objects, images taken out when they are not logged."""
@@ -78,7 +67,7 @@ def model_logging() -> ModelLogging:
 
 
 def configure_model_logging(log_model_api: bool | None = None, log_images: bool = True) -> None:
-    """Say for the current context (a run, a sample) what model events keep.
+    """Say what model events keep from here on; called at the start of each sample, whose first calls are counted anew.
 
     Args:
         log_model_api: True keeps every raw call, False only those that failed, None also the first five successful ones
