@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from proctor import plugins as room
+from proctor.cli._root import _BUILT_IN
 from proctor.contracts import UsageError
 from proctor.plugins import Code
 from proctor.plugins._manager import Manager
@@ -146,6 +147,30 @@ def test_an_entry_that_names_no_module_is_told(
     assert "'acme_attr.hooks:Display'" in fault.message
 
 
+@pytest.mark.parametrize("name", ["a/b", "a:b", "a,b", "two words"])
+def test_a_name_that_nobody_could_ask_for_is_told(
+    manager: Callable[..., Manager], distribution: Callable[..., Path], name: str
+) -> None:
+    plugins = manager(distribution("acme-name", entries={"proctor.displays": {name: "acme_name.hooks"}}))
+
+    assert plugins.inventory() == []
+    assert {fault.code for fault in plugins.faults()} == {Code.BAD_ENTRY}
+
+
+def test_a_command_of_the_core_can_not_be_replaced(
+    manager: Callable[..., Manager], distribution: Callable[..., Path]
+) -> None:
+    plugins = manager(distribution("acme-eval", entries={"proctor.commands": {"eval": "acme_eval.hooks"}}))
+
+    with pytest.raises(UsageError, match="is the core's own"):
+        plugins.get("commands", "eval")
+    assert [fault.code for fault in plugins.faults()] == [Code.NAME_TAKEN]
+
+
+def test_the_core_keeps_the_names_of_its_own_commands() -> None:
+    assert set(_BUILT_IN) == room.KINDS["commands"].reserved
+
+
 def test_a_mistyped_group_is_told(manager: Callable[..., Manager], distribution: Callable[..., Path]) -> None:
     plugins = manager(distribution("acme-group", entries={"proctor.model_provider": {"acme": "acme_group.hooks"}}))
 
@@ -168,7 +193,11 @@ def test_a_task_package_is_named_without_being_imported(
     ("kind", "name", "text"),
     [
         ("model_providers", "acmee", "Did you mean 'acme'? Installed: acme."),
-        ("model_providers", "bedrock", "comes with proctor-provider-bedrock: pip install --upgrade proctor-provider-b"),
+        (
+            "model_providers",
+            "bedrock",
+            "comes with proctor-provider-bedrock: `pip install --upgrade proctor-provider-bedrock`.",
+        ),
         ("model_providers", "bedrok", "Did you mean 'bedrock'?"),
         ("sandbox_providers", "docker", "pip install --upgrade proctor-sandbox-docker"),
         ("log_stores", "s3", "pip install --upgrade proctor-log-s3"),

@@ -175,7 +175,10 @@ def test_requirements_that_are_not_met_are_told(
     (diagnosis,) = manager(distribution("acme-needs", requires=requires)).diagnose()
 
     missing = [fault.message for fault in diagnosis.faults if fault.code is Code.MISSING_REQUIREMENT]
-    assert any("vendor-nobody-has>=2, which is not installed: pip install" in message for message in missing)
+    assert any(
+        "vendor-nobody-has>=2, which is not installed: `pip install 'vendor-nobody-has>=2'`." in message
+        for message in missing
+    )
     assert any("pluggy>=99, and " in message for message in missing)
     assert len(missing) == 2
     assert diagnosis.missing_extras == {"fast": ("other-nobody-has",)}

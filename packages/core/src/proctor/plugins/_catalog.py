@@ -85,6 +85,8 @@ class Catalog:
         usable = [entry for entry in candidates if self.fence(entry.source) is None]
         if not usable:
             return self.fence(candidates[0].source)
+        if name in kind.reserved:
+            return messages.reserved(kind, usable[0])
         if len(usable) > 1:
             sources = ", ".join(entry.source.name for entry in usable)
             return Fault(Code.NAME_TAKEN, messages.taken(kind, usable), sources, kind.name, name)

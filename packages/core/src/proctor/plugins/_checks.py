@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from proctor.contracts import ModelProvider, PrerequisiteError, SandboxProvider, UsageError
+from proctor.contracts import PrerequisiteError, UsageError
+
+if TYPE_CHECKING:
+    from proctor.contracts import ModelProvider, SandboxProvider
 
 
 class NeedsEnv(Protocol):

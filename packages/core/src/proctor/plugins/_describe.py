@@ -63,7 +63,7 @@ def _nothing(manager: Manager, name: str) -> str:
     if close[0] in installed:
         return f"{message} Did you mean {close[0]!r}?"
     hint = "" if close[0] == name else f" Did you mean {close[0]!r}?"
-    return f"{message}{hint} {close[0]!r} comes with {known[close[0]]}: pip install --upgrade {known[close[0]]}"
+    return f"{message}{hint} {close[0]!r} comes with {known[close[0]]}: `pip install --upgrade {known[close[0]]}`."
 
 
 def _describe(manager: Manager, info: PluginInfo) -> Description:

@@ -12,7 +12,7 @@ import pluggy
 
 from proctor.plugins._faults import Code, Fault, traceback_of
 from proctor.plugins._kinds import Kind
-from proctor.plugins._scan import Source
+from proctor.plugins._scan import NAME, Source
 
 _BACKENDS = ("asyncio", "trio")
 
@@ -71,8 +71,8 @@ def _problem(kind: Kind, record: Any) -> str | None:
     wanted = getattr(importlib.import_module("proctor.contracts"), kind.record)
     if not isinstance(record, wanted):
         return f"{_spell(record)} instead of a {kind.record}"
-    if not isinstance(record.name, str) or not record.name:
-        return f"a {kind.record} whose name is {record.name!r}"
+    if not isinstance(record.name, str) or NAME.fullmatch(record.name) is None:
+        return f"a {kind.record} whose name is {record.name!r}; a name has letters, digits and any of '._+-'"
     if not callable(getattr(record, "factory", call)):
         return f"a {kind.record} {record.name!r} whose factory, {record.factory!r}, can't be called"
     args = getattr(record, "args", None)

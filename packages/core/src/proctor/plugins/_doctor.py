@@ -210,7 +210,7 @@ def _requirements(source: Source) -> tuple[list[Fault], dict[str, tuple[str, ...
             extras[extra[1]] = (*extras.get(extra[1], ()), requirement.name)
         elif requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
             spelled = f"{requirement.name}{requirement.specifier}"
-            message = f"{source.label} needs {spelled}, {found}: pip install '{spelled}'"
+            message = f"{source.label} needs {spelled}, {found}: `pip install '{spelled}'`."
             faults.append(Fault(Code.MISSING_REQUIREMENT, message, source.name))
     return faults, extras
 

@@ -36,7 +36,7 @@ def refusal(source: Source, core_version: str) -> Fault | None:
         if not requirement.specifier.contains(version, prereleases=True):
             message = (
                 f"{source.label} needs {CORE}{requirement.specifier}, and this is {CORE} {core_version}: it is not "
-                f"loaded. Install versions that fit: pip install --upgrade {CORE} {source.name}"
+                f"loaded. Install versions that fit: `pip install --upgrade {CORE} {source.name}`."
             )
             return Fault(Code.CORE_VERSION, message, source.name)
     return None

@@ -16,18 +16,22 @@ class Kind:
         hook: the hook specification.
         record: the record's name in :mod:`proctor.contracts`; empty when the hook returns nothing.
         noun: what one of them is called in a sentence.
+        reserved: names that the core keeps for itself.
     """
 
     name: str
     hook: str
     record: str
     noun: str
+    reserved: frozenset[str] = frozenset()
 
     @property
     def group(self) -> str:
         """The entry-point group."""
         return f"proctor.{self.name}"
 
+
+_COMMANDS = frozenset({"completion", "eval", "info", "list", "log", "plugins"})
 
 KINDS: Final[dict[str, Kind]] = {
     kind.name: kind
@@ -39,7 +43,7 @@ KINDS: Final[dict[str, Kind]] = {
         Kind("observers", "proctor_observers", "ObserverProvider", "observer"),
         Kind("runners", "proctor_runners", "RunnerProvider", "runner"),
         Kind("partitioners", "proctor_partitioners", "PartitionerProvider", "partitioner"),
-        Kind("commands", "proctor_commands", "CommandProvider", "command"),
+        Kind("commands", "proctor_commands", "CommandProvider", "command", _COMMANDS),
         Kind("tasks", "proctor_task_packages", "TaskPackage", "task package"),
         Kind("startup", "proctor_startup", "", "startup hook"),
     )

@@ -113,7 +113,9 @@ def import_fault(module: str, source: Source, error: BaseException) -> Fault:
         return Fault(Code.IMPORT_EXIT, message, source.name, module=module, detail=detail)
     message = f"{module} of {source.label} can't be imported: {what}."
     if isinstance(error, ImportError) and source.packaged:
-        message += f" If something that it needs is missing, reinstall it: pip install --force-reinstall {source.name}"
+        message += (
+            f" If something that it needs is missing, reinstall it: `pip install --force-reinstall {source.name}`."
+        )
     return Fault(Code.IMPORT_ERROR, message, source.name, module=module, detail=detail)
 
 

@@ -22,8 +22,7 @@ def unknown(kind: Kind, name: str, offered: list[str]) -> UsageError:
         if close[0] != name:
             parts.append(f"Did you mean {close[0]!r}?")
         distribution = known[close[0]]
-        parts.append(f"{close[0]!r} comes with {distribution}: pip install --upgrade {distribution}")
-        parts[-1] += "." if offered else ""
+        parts.append(f"{close[0]!r} comes with {distribution}: `pip install --upgrade {distribution}`.")
     if offered:
         parts.append(f"Installed: {', '.join(offered)}.")
     if not close:
@@ -56,9 +55,18 @@ def taken(kind: Kind, entries: list[Entry]) -> str:
     )
 
 
+def reserved(kind: Kind, entry: Entry) -> Fault:
+    """A name that the core keeps for itself."""
+    message = (
+        f"{entry.source.label} offers the {kind.noun} {entry.name!r}, which is the core's own and can't be replaced. "
+        "Report it to its authors."
+    )
+    return Fault(Code.NAME_TAKEN, message, entry.source.name, kind.name, entry.name, entry.module)
+
+
 def broken(kind: Kind, name: str, fault: Fault) -> UsageError:
     """Something offers the name and can't be used."""
-    return UsageError(f"The {kind.noun} {name!r} can't be used. {fault.message} Details: proctor plugins doctor")
+    return UsageError(f"The {kind.noun} {name!r} can't be used. {fault.message} Details: `proctor plugins doctor`.")
 
 
 def unknown_disabled(item: str, known: list[str]) -> UsageError:

@@ -13,6 +13,8 @@ from proctor.plugins._kinds import KINDS, suggestion
 
 CORE = "proctor-core"
 _GROUPS = {kind.group: kind for kind in KINDS.values()}
+# A name stands in `provider/model`, `name:key=value`, `name,name` and `DISTRIBUTION:NAME`.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _MODULE = re.compile(r"(?P<module>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*)\s*(\[[^\]]*\])?\s*\Z")
 
 
@@ -126,6 +128,13 @@ def _entries(distribution: metadata.Distribution, source: Source, faults: list[F
             faults.append(Fault(Code.UNKNOWN_GROUP, message, source.name, name=point.name))
             continue
         match = _MODULE.match(point.value)
+        if NAME.fullmatch(point.name) is None:
+            message = (
+                f"{source.label} declares a {kind.noun} called {point.name!r}. A name has letters, digits and any of "
+                "'._+-'."
+            )
+            faults.append(Fault(Code.BAD_ENTRY, message, source.name, kind.name, point.name))
+            continue
         if match is None:
             message = (
                 f"{source.label} declares the {kind.noun} {point.name!r} as {point.value!r}. "
