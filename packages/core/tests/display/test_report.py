@@ -20,6 +20,8 @@ from proctor.schema import (
     ModelUsage,
 )
 
+OUTCOMES = {"total": 10, "completed": 9, "error:OSError": 1, "unscored:refusal": 1}
+
 
 def a_log(**changes: object) -> EvalLog:
     score = EvalScore(
@@ -45,9 +47,7 @@ def a_log(**changes: object) -> EvalLog:
             total_samples=10,
             completed_samples=9,
             scores=[score],
-            metadata={
-                "proctor": {"outcomes": {"total": 10, "completed": 9, "error:OSError": 1, "unscored:refusal": 1}}
-            },
+            metadata={"proctor": {"outcomes": OUTCOMES}},
         ),
         stats=EvalStats(
             started_at="2026-11-29T11:27:19+00:00",

@@ -1,4 +1,4 @@
-"""A run that only a screen sees: started in a pseudo-terminal by a test, it waits for a line of input between frames."""
+"""A run that only a screen sees. A test starts it in a pseudo-terminal; between frames it waits for a line of input."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""A terminal that is enough for a frame that is drawn over: rows, wrapping, cursor up, erase in line, a window that grows
-and shrinks and breaks its lines anew."""
+"""A terminal that is enough for a frame that is drawn over.
+
+It has rows, wrapping, cursor up, erase in line, and a window that grows and shrinks and breaks its lines anew.
+"""
 
 from __future__ import annotations
 
