@@ -6,7 +6,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from proctor.contracts._display import Display, GateSnapshot, MetricSnapshot, RunMessage, RunSnapshot, UnitSnapshot
+    from proctor.contracts._display import (
+        Display,
+        GateSnapshot,
+        MessageLevel,
+        MetricSnapshot,
+        RunMessage,
+        RunSnapshot,
+        UnitSnapshot,
+        UnitStatus,
+    )
     from proctor.contracts._errors import PrerequisiteError, UsageError
     from proctor.contracts._logstore import LogSink, LogStore, Stat
     from proctor.contracts._mock import MockArgs
@@ -53,6 +62,7 @@ __all__ = [
     "LogSink",
     "LogStore",
     "LogStoreProvider",
+    "MessageLevel",
     "MetricSnapshot",
     "MockArgs",
     "ModelAPI",
@@ -84,6 +94,7 @@ __all__ = [
     "TaskStart",
     "UnitInfo",
     "UnitSnapshot",
+    "UnitStatus",
     "UsageError",
     "current_call",
     "record_call",
@@ -93,10 +104,12 @@ __all__ = [
 _HOME = {
     "Display": "_display",
     "GateSnapshot": "_display",
+    "MessageLevel": "_display",
     "MetricSnapshot": "_display",
     "RunMessage": "_display",
     "RunSnapshot": "_display",
     "UnitSnapshot": "_display",
+    "UnitStatus": "_display",
     "PrerequisiteError": "_errors",
     "UsageError": "_errors",
     "LogSink": "_logstore",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from proctor.plugins._checks import check_backend, missing_env, require_env
 from proctor.plugins._faults import Code, Fault
 from proctor.plugins._kinds import KINDS
-from proctor.plugins._manager import DISABLE_VARIABLE, EXTRA_VARIABLE, Manager, PluginInfo
+from proctor.plugins._manager import PluginInfo
 
 if TYPE_CHECKING:
     from proctor.contracts import (
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from proctor.plugins._args import ArgInfo, build_args, component_spec, describe_args
     from proctor.plugins._describe import Description
     from proctor.plugins._doctor import Diagnosis, ModuleReport
+    from proctor.plugins._manager import Manager
 
 __all__ = [
     "KINDS",
@@ -94,6 +95,8 @@ def configure(extra: Sequence[str] = (), disabled: Iterable[str] = ()) -> None:
         UsageError: if an extra plugin can't be loaded, or nothing that is to be disabled is installed.
     """
     global _choice, _current
+    from proctor.plugins._manager import DISABLE_VARIABLE, EXTRA_VARIABLE, Manager
+
     extra, disabled = tuple(extra), frozenset(disabled)
     choice = (extra, disabled, *(os.environ.get(name) for name in (EXTRA_VARIABLE, DISABLE_VARIABLE)))
     with _lock:
