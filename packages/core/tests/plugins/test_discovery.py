@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
@@ -38,6 +40,34 @@ def test_the_module_of_a_component_is_imported_when_it_is_asked_for_and_its_sdk_
     assert "acme_good.sdk" not in sys.modules
     provider.factory("small", base_url=None, api_key=None, config=None, args=None)
     assert "acme_good.sdk" in sys.modules
+
+
+def test_threads_that_ask_together_get_one_record(
+    manager: Callable[..., Manager], distribution: Callable[..., Path]
+) -> None:
+    body = """
+        from proctor.contracts import DisplayProvider
+        from proctor.hookspecs import hookimpl
+
+        calls = []
+
+        @hookimpl
+        def proctor_displays():
+            calls.append(1)
+            return [DisplayProvider(name="acme", factory=lambda args: calls)]
+        """
+    plugins = manager(distribution("acme-once", body, entries={"proctor.displays": {"acme": "acme_once.hooks"}}))
+    together = threading.Barrier(8)
+
+    def ask(_: int) -> object:
+        together.wait()
+        return plugins.get("displays", "acme")
+
+    with ThreadPoolExecutor(8) as threads:
+        records = list(threads.map(ask, range(8)))
+
+    assert all(record is records[0] for record in records)
+    assert records[0].factory(None) == [1]  # type: ignore[attr-defined]
 
 
 def test_the_environment_is_read_once(put: Callable[..., list[Path]]) -> None:

@@ -39,7 +39,7 @@ def plugins(ctx: click.Context, plugin: tuple[str, ...], disabled: tuple[str, ..
         click.echo(_json(inventory) if as_json else _listing(inventory, room.faults()))
 
 
-@plugins.command("doctor")
+@plugins.command("doctor", short_help="Examine each plugin in a process of its own.")
 @click.argument("distributions", nargs=-1, metavar="[DIST]...")
 @_JSON
 def doctor(distributions: tuple[str, ...], as_json: bool) -> int:
@@ -53,7 +53,7 @@ def doctor(distributions: tuple[str, ...], as_json: bool) -> int:
     return 0 if sound else 1
 
 
-@plugins.command("show")
+@plugins.command("show", short_help="Show one component, or all of a distribution.")
 @click.argument("name")
 @_JSON
 def show(name: str, as_json: bool) -> None:
