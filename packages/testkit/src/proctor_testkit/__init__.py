@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from proctor_testkit._log_store_suite import LogStoreSuite
     from proctor_testkit._model_suite import FakeServer, ModelProviderSuite
     from proctor_testkit._network import OutsideNetworkError, loopback_only
     from proctor_testkit._openai_server import FakeOpenAI, FakeRequest
@@ -16,6 +17,7 @@ __all__ = [
     "FakeOpenAI",
     "FakeRequest",
     "FakeServer",
+    "LogStoreSuite",
     "ModelProviderSuite",
     "OutsideNetworkError",
     "Suite",
@@ -29,6 +31,7 @@ _HOME = {
     "FakeOpenAI": "_openai_server",
     "FakeRequest": "_openai_server",
     "FakeServer": "_model_suite",
+    "LogStoreSuite": "_log_store_suite",
     "ModelProviderSuite": "_model_suite",
     "OutsideNetworkError": "_network",
     "Suite": "_suite",
