@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, ParamSpec, Protocol, TypeAlias, overload, runtime_checkable
 
@@ -94,8 +95,18 @@ def solver(
     notes the arguments that it was made with.
     """
     if callable(name):
-        return component("solver", name)
-    return lambda factory: component("solver", factory, name)
+        return component("solver", _adapting(name))
+    return lambda factory: component("solver", _adapting(factory), name)
+
+
+def _adapting(factory: Callable[P, Solver]) -> Callable[P, Solver]:
+    """``factory``, with an agent that it may return turned into a solver."""
+
+    @functools.wraps(factory)
+    def make(*args: P.args, **kwargs: P.kwargs) -> Solver:
+        return adapt_solver(factory(*args, **kwargs))
+
+    return make
 
 
 def solver_name(solver: SolverLike) -> str:

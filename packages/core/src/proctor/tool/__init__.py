@@ -23,6 +23,7 @@ from proctor.tool._conversation import Conversation, ConversationTool
 from proctor.tool._def import ToolDef, tool_defs, tool_info, tool_with
 from proctor.tool._execute import ExecuteToolsResult, execute_tools
 from proctor.tool._json_schema import json_schema
+from proctor.tool._signature import ToolSignature, set_tool_signature, tool_signature
 from proctor.tool._standard import bash, python, think
 from proctor.tool._tool import Tool, ToolCallView, ToolCallViewer, ToolError, ToolResult, ToolSource, tool
 from proctor.tool._truncate import DEFAULT_MAX_OUTPUT
@@ -55,14 +56,17 @@ __all__ = [
     "ToolParam",
     "ToolParams",
     "ToolResult",
+    "ToolSignature",
     "ToolSource",
     "bash",
     "execute_tools",
     "json_schema",
     "python",
+    "set_tool_signature",
     "think",
     "tool",
     "tool_defs",
     "tool_info",
+    "tool_signature",
     "tool_with",
 ]

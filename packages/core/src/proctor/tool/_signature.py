@@ -16,7 +16,7 @@ from proctor.schema import ToolParam, ToolParams
 from proctor.tool._docstring import DocumentedParam, parse_docstring
 from proctor.tool._json_schema import json_schema, json_value
 
-__all__ = ["ToolSignature", "tool_signature", "underlying"]
+__all__ = ["ToolSignature", "set_tool_signature", "tool_signature", "underlying"]
 
 _ATTRIBUTE = "__proctor_tool_signature__"
 _DOCUMENTED: dict[str, Any] = {
@@ -40,7 +40,7 @@ class ToolSignature:
     description: str
     parameters: ToolParams
     types: Mapping[str, Any]
-    undocumented: list[str]
+    undocumented: list[str] = field(default_factory=list)
     adapters: dict[str, TypeAdapter[Any] | None] = field(default_factory=dict)
 
     def convert(self, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -96,6 +96,11 @@ def tool_signature(tool: Callable[..., Any]) -> ToolSignature:
     with contextlib.suppress(AttributeError):  # a bound method or slotted object can't keep it
         setattr(target, _ATTRIBUTE, made)
     return made
+
+
+def set_tool_signature(tool: Callable[..., Any], signature: ToolSignature) -> None:
+    """Say what the signature of ``tool`` is, for a function that takes arguments it doesn't name."""
+    setattr(underlying(tool), _ATTRIBUTE, signature)
 
 
 def _read(target: Callable[..., Any]) -> ToolSignature:

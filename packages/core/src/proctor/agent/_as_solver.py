@@ -1,0 +1,38 @@
+"""Agents as solvers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from proctor.agent._agent import Agent, AgentState, agent_name
+from proctor.agent._run import run_in_span
+from proctor.registry import RegistryInfo, is_registered, registry_info, tag
+from proctor.solver import Generate, Solver, TaskState, register_adapter
+
+__all__ = ["as_solver"]
+
+
+def as_solver(agent: Agent, **agent_kwargs: Any) -> Solver:
+    """A solver that lets ``agent`` work on the sample's conversation.
+
+    Args:
+        agent: the agent.
+        agent_kwargs: further arguments of the agent.
+    """
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        working = AgentState(messages=state.messages)
+        try:
+            working = await run_in_span(agent, working, None, agent_kwargs)
+        finally:
+            # Also when a limit ended the agent: what it did until then is scored.
+            state.messages = working.messages
+            if not working.output.empty:
+                state.output = working.output
+        return state
+
+    info = registry_info(agent) if is_registered(agent, "agent") else RegistryInfo("agent", agent_name(agent))
+    return tag(solve, RegistryInfo("solver", info.name, info.params, info.params_passed))
+
+
+register_adapter("agent", as_solver)
