@@ -196,6 +196,8 @@ def test_a_good_record_beside_a_faulty_one_still_counts(
     plugins = manager(distribution("acme-half", HOOKS + body))
 
     assert plugins.get("model_providers", "acme").name == "acme"
+    assert [fault.code for fault in plugins.faults()] == [Code.BAD_RECORD]
+    assert [info.state for info in plugins.inventory()] == ["loaded"]
 
 
 def test_a_record_without_an_entry_point_is_told_and_not_used(

@@ -119,6 +119,19 @@ def test_what_is_not_there_is_refused_at_once(spec: str) -> None:
         room.configure([spec])
 
 
+def test_a_file_given_as_a_module_is_guessed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(file.parent)
+
+    with pytest.raises(UsageError, match=r"Did you mean the file, --plugin \./acme_file\.py\?"):
+        room.configure(["acme_file"])
+
+
+def test_a_home_folder_is_found(manager: Callable[..., Manager], file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(file.parent))
+
+    assert manager(extra=["~/acme_file.py"]).names("displays") == ["acme"]
+
+
 def test_a_refused_plugin_leaves_what_was_configured(file: Path) -> None:
     room.configure([str(file)])
     with pytest.raises(UsageError):

@@ -70,7 +70,7 @@ class Loader:
 
 def source_of(spec: str) -> Source:
     """Where something given to ``--plugin`` comes from; a file's version is a digest of its text."""
-    path = Path(spec)
+    path = Path(spec).expanduser()
     if is_file(spec) and path.is_file():
         digest = hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
         return Source(spec, f"blake2b:{digest}", location=str(path.resolve()), packaged=False)
@@ -84,7 +84,7 @@ def is_file(name: str) -> bool:
 
 def import_file(path: Path) -> ModuleType:
     """Import a file that no package holds; modules beside it can be imported by it."""
-    path = path.resolve()
+    path = path.expanduser().resolve()
     if not path.is_file():
         raise FileNotFoundError(f"{path} is no file")
     name = f"_proctor_plugin_{path.stem}_{hashlib.blake2b(str(path).encode(), digest_size=4).hexdigest()}"

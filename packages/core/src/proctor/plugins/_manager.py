@@ -198,7 +198,8 @@ class Manager:
     def _load_extra(self, spec: str, source: Source) -> list[Entry]:
         module = self._loader.load(spec, source)
         if isinstance(module, Fault):
-            raise UsageError(f"--plugin {spec} can't be used. {module.message}")
+            here = f" Did you mean the file, --plugin ./{spec}.py?" if os.path.isfile(f"{spec}.py") else ""
+            raise UsageError(f"--plugin {spec} can't be used. {module.message}{here}")
         entries: list[Entry] = []
         for kind in KINDS.values():
             if not kind.record:
@@ -237,6 +238,7 @@ class Manager:
         if isinstance(module, Fault):
             return module
         records, fault = call(self._loader.pluggy, kind, module, entry.source)
+        self._faults.update({fault: None} if fault else {})
         self._records[key] = {}
         declared = self.catalog.declared(kind, entry.module)
         for record in records:
@@ -268,6 +270,8 @@ class Manager:
             return "refused", refused
         if kind.name != "startup" and isinstance(chosen := self.catalog.choose(kind, entry.name), Fault):
             return "taken", chosen
+        if entry.name in self._records.get((entry.module, kind.name), ()):
+            return "loaded", None
         for fault in self._faults:
             here = fault.module == entry.module and fault.kind in {"", kind.name} and fault.name in {"", entry.name}
             if here and fault.severity == "error":
