@@ -25,8 +25,9 @@ conversation over to another one that is better suited, by calling a handoff too
 
 ASSISTANT_PROMPT = """\
 You are a helpful assistant who tries to submit the best possible answer. Tools are at your disposal to find it; you \
-see the result of a call right after you made it. Make calls that don't depend on each other in one message, and others \
-one after the other. Before you act, reason: say which calls you are going to make, and how they serve your plan."""
+see the result of a call right after you made it. Make calls that don't depend on each other in one message, and \
+others one after the other. Before you act, reason: say which calls you are going to make, and how they serve your \
+plan."""
 
 SUBMIT_PROMPT = "When you are done and have an answer, report it by calling the {submit}() tool."
 

@@ -154,8 +154,11 @@ class ChatMessageBase(Record):
         if isinstance(self.content, str):
             self.content = text
         else:
-            others = [part for part in self.content if not isinstance(part, ContentText)]
-            self.content = [*others, ContentText(text=text)]
+            # The new text stands where the first one stood: whether a question comes before its image matters to models.
+            parts = self.content
+            at = next((index for index, part in enumerate(parts) if isinstance(part, ContentText)), len(parts))
+            others = [part for part in parts[at:] if not isinstance(part, ContentText)]
+            self.content = [*parts[:at], ContentText(text=text), *others]
 
 
 class ChatMessageSystem(ChatMessageBase):

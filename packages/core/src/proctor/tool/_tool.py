@@ -14,10 +14,10 @@ from proctor.schema import (
     ContentImage,
     ContentText,
     ContentVideo,
+    Record,
     ToolCall,
     ToolCallContent,
 )
-from proctor.schema._base import Record
 
 __all__ = ["Tool", "ToolCallView", "ToolCallViewer", "ToolError", "ToolResult", "ToolSource", "tool"]
 
