@@ -126,11 +126,18 @@ def test_an_env_file_that_is_not_text_is_named(command: Any, capsys: pytest.Capt
 
 
 def test_a_reader_that_saw_enough_causes_no_noise() -> None:
-    code = (
-        "import sys\nfrom proctor.cli import main, root\nimport click\n"
-        "root.get_command = lambda ctx, name: click.Command(name, callback=lambda: [click.echo('x' * 999) for _ in range(9999)])\n"
-        "sys.exit(main(['x']))\n"
-    )
+    code = """
+import sys
+import click
+from proctor.cli import main, root
+
+def talk():
+    for _ in range(9999):
+        click.echo("x" * 999)
+
+root.get_command = lambda ctx, name: click.Command(name, callback=talk)
+sys.exit(main(["x"]))
+"""
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None and process.stderr is not None
     process.stdout.readline()

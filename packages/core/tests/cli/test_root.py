@@ -32,7 +32,10 @@ def python(code: str, *args: str, **env: str) -> subprocess.CompletedProcess[str
 
 
 def test_the_version_is_told_without_importing_click() -> None:
-    code = "import sys; from proctor.__main__ import main; main(); print('click' in sys.modules, 'pydantic' in sys.modules)"
+    code = (
+        "import sys; from proctor.__main__ import main; main(); "
+        "print('click' in sys.modules, 'pydantic' in sys.modules)"
+    )
     for flag in ("--version", "-V"):
         done = python(code, flag)
         assert done.stdout.split() == ["proctor", __version__, "False", "False"]
@@ -113,8 +116,9 @@ def _offer(monkeypatch: pytest.MonkeyPatch, made: dict[str, object]) -> None:
     """Plugins that offer the commands ``made``: a click command, or the error that asking for it raises."""
 
     def get(kind: str, name: str) -> CommandProvider:
-        if isinstance(made[name], Exception):
-            raise made[name]
+        what = made[name]
+        if isinstance(what, Exception):
+            raise what
         return CommandProvider(name, lambda: made[name])  # type: ignore[arg-type, return-value]
 
     found = [PluginInfo("commands", name, f"proctor-{name}", "1.2", "m", "available") for name in made]
