@@ -2,21 +2,46 @@
 
 from proctor.log._changes import json_changes
 from proctor.log._clock import now_iso, now_iso_seconds
+from proctor.log._file_store import FileStore
+from proctor.log._list import EvalLogInfo, list_eval_logs
+from proctor.log._log_file import SampleNotFoundError
+from proctor.log._memory_store import MemoryStore
+from proctor.log._read import (
+    read_eval_log,
+    read_eval_log_sample,
+    read_eval_log_sample_summaries,
+    read_eval_log_samples,
+)
 from proctor.log._store import Store, StoreModel, store, store_as, use_store
+from proctor.log._summary import summarise
 from proctor.log._transcript import Span, Transcript, span, span_id, transcript, use_transcript
+from proctor.log._writer import LogWriter
+from proctor.log._zip_read import BadLogError
 
 __all__ = [
+    "BadLogError",
+    "EvalLogInfo",
+    "FileStore",
+    "LogWriter",
+    "MemoryStore",
+    "SampleNotFoundError",
     "Span",
     "Store",
     "StoreModel",
     "Transcript",
     "json_changes",
+    "list_eval_logs",
     "now_iso",
     "now_iso_seconds",
+    "read_eval_log",
+    "read_eval_log_sample",
+    "read_eval_log_sample_summaries",
+    "read_eval_log_samples",
     "span",
     "span_id",
     "store",
     "store_as",
+    "summarise",
     "transcript",
     "use_store",
     "use_transcript",

@@ -1,0 +1,160 @@
+"""Logs in folders of this machine."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from proctor.contracts import LogSink, LogStore, Stat
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock: logs there have no lease
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["FileStore"]
+
+
+class FileStore(LogStore):
+    """Plain files. A log that is being written is locked (``flock``), so a dead run can be told from a live one."""
+
+    def create(self, name: str) -> LogSink:
+        """A new file, made together with its folder; ``FileExistsError`` if there is one of that name."""
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return _FileSink(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666))
+
+    def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
+        """The bytes ``[start, end)`` of a file."""
+        with open(name, "rb") as file:
+            file.seek(start)
+            return file.read() if end is None else file.read(max(0, end - start))
+
+    def stat(self, name: str) -> Stat:
+        """Size, etag (inode, size, time of change) and time of change of a file."""
+        return _stat(os.stat(name))
+
+    def list(self, prefix: str, *, recursive: bool = True) -> Iterator[tuple[str, Stat]]:
+        """The files below a folder; what can't be looked at is left out."""
+        folders = [prefix]
+        while folders:
+            try:
+                found = sorted(os.scandir(folders.pop()), key=lambda item: item.name)
+            except OSError:
+                continue
+            for item in found:
+                with suppress(OSError):
+                    if item.is_file():
+                        yield item.path, _stat(item.stat())
+                    elif recursive and item.is_dir(follow_symlinks=False):
+                        folders.append(item.path)
+
+    def replace(self, name: str, chunks: Iterable[bytes], if_match: str | None = None) -> Stat:
+        """Write a temporary file beside the log and rename it."""
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.writelines(chunks)
+                file.flush()
+                os.fsync(file.fileno())
+                os.fchmod(file.fileno(), _mode(path))
+                written = _stat(os.fstat(file.fileno()))
+            if if_match is not None and self.stat(name).etag != if_match:
+                raise FileExistsError(errno.EEXIST, "somebody else has changed the log; read it again", name)
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+        _sync_folder(path.parent)
+        return written
+
+    def delete(self, name: str) -> None:
+        """Remove a file."""
+        os.unlink(name)
+
+    def live(self, name: str) -> bool:
+        """Whether a process holds the lock of a log."""
+        if fcntl is None:
+            return False
+        handle = os.open(name, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # a file system without locks
+            return False
+        finally:
+            os.close(handle)
+        return False
+
+
+class _FileSink(LogSink):
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        self._end = 0  # of the segments; the directory stands there
+        self._size = 0  # of the file
+        if fcntl is not None:
+            with suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def commit(self, segment: bytes, directory: bytes | bytearray) -> None:
+        offset = self._end
+        _write(self._handle, segment, directory, offset)
+        size = offset + len(segment) + len(directory)
+        if size < self._size:
+            os.ftruncate(self._handle, size)
+        _sync(self._handle)
+        self._end, self._size = offset + len(segment), size
+
+    def close(self) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)  # this drops the lock, too
+            self._handle = -1
+
+
+def _write(handle: int, segment: bytes, directory: bytes | bytearray, offset: int) -> None:
+    """One ``pwritev`` for both, so that a reader sees the log before the commit or after it, barring a short write."""
+    total = len(segment) + len(directory)
+    if hasattr(os, "pwritev"):
+        done = os.pwritev(handle, [segment, directory], offset)
+    else:
+        os.lseek(handle, offset, os.SEEK_SET)
+        done = os.write(handle, segment + directory)
+    if done < total:
+        rest = memoryview(segment + directory)
+        while done < total:
+            os.lseek(handle, offset + done, os.SEEK_SET)
+            done += os.write(handle, rest[done:])
+
+
+def _sync(handle: int) -> None:
+    (os.fdatasync if hasattr(os, "fdatasync") else os.fsync)(handle)
+
+
+def _sync_folder(folder: Path) -> None:
+    with suppress(OSError):  # not every file system lets a folder be synced
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.stat().st_mode & 0o777
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
+
+
+def _stat(found: os.stat_result) -> Stat:
+    return Stat(found.st_size, f"{found.st_ino:x}-{found.st_size:x}-{found.st_mtime_ns:x}", found.st_mtime)

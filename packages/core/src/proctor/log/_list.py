@@ -1,0 +1,108 @@
+"""Which logs a folder holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from proctor.log._location import store_for
+from proctor.schema import EvalLog
+
+__all__ = ["EvalLogInfo", "list_eval_logs"]
+
+_TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}[:-]\d{2}[:-]\d{2}")
+
+
+@dataclass(frozen=True, slots=True)
+class EvalLogInfo:
+    """A log as a listing shows it, from its name alone where that says enough.
+
+    Args:
+        name: its location.
+        size: in bytes.
+        mtime: the last change, in milliseconds since the epoch.
+        task: the task's name; empty when it cannot be told.
+        task_id: the task's id; a retry keeps it.
+        suffix: what follows the id (``recovered``, ``scored``), or ``None``.
+    """
+
+    name: str
+    size: int
+    mtime: float
+    task: str = ""
+    task_id: str = ""
+    suffix: str | None = None
+
+    @property
+    def type(self) -> Literal["file"]:
+        """Always ``file``; other tools expect the field."""
+        return "file"
+
+
+def list_eval_logs(
+    log_dir: str = "./logs",
+    *,
+    recursive: bool = True,
+    descending: bool = True,
+    formats: tuple[str, ...] = ("eval", "json"),
+    filter: Callable[[EvalLog], bool] | None = None,
+) -> list[EvalLogInfo]:
+    """The logs in ``log_dir``, by time of change.
+
+    Every ``*.eval`` counts, whatever it holds, and each ``*.json`` whose name starts with a timestamp.
+
+    Args:
+        log_dir: a folder, on this machine or in a store.
+        recursive: look into folders below it, too.
+        descending: newest first.
+        formats: of the files.
+        filter: takes headers; logs whose header can't be read are left out when it is given.
+    """
+    store, folder = store_for(str(log_dir))
+    head = str(log_dir)[: len(str(log_dir)) - len(folder)] if "://" in str(log_dir) else ""
+    found = [
+        _info(head + name, stat.size, stat.mtime)
+        for name, stat in store.list(folder, recursive=recursive)
+        if _is_log(name.replace("\\", "/").rpartition("/")[2], formats)
+    ]
+    if filter is not None:
+        found = [info for info in found if _passes(info, filter)]
+    return sorted(found, key=lambda info: (info.mtime, info.name), reverse=descending)
+
+
+def _is_log(name: str, formats: tuple[str, ...]) -> bool:
+    if name.startswith("."):  # a temporary file of a write
+        return False
+    if name.endswith(".eval"):
+        return "eval" in formats
+    return name.endswith(".json") and "json" in formats and _TIMESTAMP.match(name) is not None
+
+
+def _info(location: str, size: int, mtime: float) -> EvalLogInfo:
+    stem = location.replace("\\", "/").rpartition("/")[2].rpartition(".")[0]
+    parts = stem.split("_")
+    if len(parts) >= 3 and _TIMESTAMP.match(stem):
+        # With four parts the fourth is the id: the third is the model where the name has one.
+        last = parts[3] if len(parts) > 3 else parts[2]
+        task_id, _, suffix = last.partition("-")
+        return EvalLogInfo(location, size, mtime * 1000, parts[1], task_id, suffix or None)
+    header = _header(location)
+    if header is None:
+        return EvalLogInfo(location, size, mtime * 1000)
+    return EvalLogInfo(location, size, mtime * 1000, header.eval.task, header.eval.task_id)
+
+
+def _header(location: str) -> EvalLog | None:
+    from proctor.log._log_file import open_log
+
+    try:
+        return open_log(location).header()
+    except (OSError, ValueError):
+        return None
+
+
+def _passes(info: EvalLogInfo, filter: Callable[[EvalLog], bool]) -> bool:
+    header = _header(info.name)
+    return header is not None and filter(header)

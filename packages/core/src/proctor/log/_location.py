@@ -1,0 +1,71 @@
+"""Where a log is, and what it is called."""
+
+from __future__ import annotations
+
+import os
+import re
+from urllib.parse import unquote, urlsplit
+
+from proctor.contracts import LogStore, UsageError
+from proctor.schema import EvalSpec
+
+__all__ = ["join", "log_name", "store_for"]
+
+_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
+_LONGEST = 200  # bytes of a file name; file systems take 255, suffixes need room
+
+
+def store_for(location: str) -> tuple[LogStore, str]:
+    """The store of a location and its name there: plain paths and ``file://`` are files, other schemes come from plugins.
+
+    Raises:
+        UsageError: if no store is known for the scheme.
+    """
+    found = _SCHEME.match(location)
+    scheme = found[1].lower() if found else "file"
+    if scheme == "file":
+        from proctor.log._file_store import FileStore
+
+        path = unquote(urlsplit(location).path) if found else location
+        return FileStore(), os.path.expanduser(path)
+    if scheme == "memory":
+        from proctor.log._memory_store import MemoryStore
+
+        return MemoryStore(), location[len("memory://") :]
+    from proctor import plugins
+
+    record = plugins.get("log_stores", scheme)
+    return record.factory(), location[len(scheme) + 3 :]
+
+
+def join(folder: str, name: str) -> str:
+    """The location of ``name`` in ``folder``."""
+    return f"{folder.rstrip('/')}/{name}" if folder.rstrip("/") else f"{folder}{name}"
+
+
+def log_name(spec: EvalSpec, format: str, copy: int = 1) -> str:
+    """The file name of a log: ``<created>_<task>_<task id>.<format>``.
+
+    ``PROCTOR_LOG_FILE_PATTERN`` changes what follows the time (fields ``{task}``, ``{id}``, ``{model}``). ``copy`` above 1
+    is added when the name is taken.
+    """
+    pattern = os.environ.get("PROCTOR_LOG_FILE_PATTERN", "{task}_{id}")
+    model = "" if spec.model in ("none", "none/none") else _clean(spec.model)
+    task = _clean(spec.task.rpartition("/")[2])
+    try:
+        rest = pattern.format(task=task, id=_clean(spec.task_id), model=model)
+    except (LookupError, ValueError) as error:
+        raise UsageError(
+            f"PROCTOR_LOG_FILE_PATTERN is {pattern!r}: use only the fields {{task}}, {{id}} and {{model}}."
+        ) from error
+    suffix = f"-{copy}" if copy > 1 else ""
+    over = len(os.fsencode(rest)) - _LONGEST
+    if over > 0:  # a long task name loses its end, the id never
+        short = os.fsencode(task)[: max(8, len(os.fsencode(task)) - over)].decode("utf-8", "ignore")
+        rest = pattern.format(task=short, id=_clean(spec.task_id), model=model[:50])
+    return f"{_clean(spec.created)}_{rest}{suffix}.{format}"
+
+
+def _clean(part: str) -> str:
+    cleaned = re.sub(r"[_/:+\\\x00-\x1f]", "-", part)
+    return cleaned.encode("utf-8", "backslashreplace").decode().replace("\\", "-")

@@ -1,0 +1,323 @@
+"""Writing a log while the evaluation runs: one thread a log, group commit."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any, Literal
+
+from proctor.contracts import LogSink, LogStore, UsageError
+from proctor.log._encode import encode_sample
+from proctor.log._json import encode
+from proctor.log._layout import EvalLayout, JsonLayout, Layout
+from proctor.log._location import join, log_name, store_for
+from proctor.log._spool import ReductionSpool
+from proctor.log._summary import summary_fields
+from proctor.schema import (
+    EvalError,
+    EvalLog,
+    EvalPlan,
+    EvalResults,
+    EvalSample,
+    EvalSampleScore,
+    EvalSampleSummary,
+    EvalSpec,
+    EvalStats,
+    EvalStatus,
+)
+
+__all__ = ["LogWriter"]
+
+_PAUSE = 0.05  # seconds between commits, at least
+_SHARE = 20  # times the last commit's duration: writing never takes more than a twentieth of the time
+_LATEST = 10.0  # seconds after which a sample is written though the buffer is not full
+_GROUP = 16 << 20  # bytes of JSON that are held before they are compressed
+_RETRY = 1.0  # seconds between tries when the disk is full
+_PATIENCE = 60.0  # seconds that finish waits for space
+_WAITABLE = (errno.ENOSPC, errno.EDQUOT)
+
+_Ack = Callable[[EvalSampleSummary], object]
+_Item = tuple[EvalSample, EvalSampleSummary | None, _Ack | None]
+
+
+class LogWriter:
+    """Writes one log on a thread of its own. Samples that were acknowledged survive the death of the process.
+
+    Made by ``open``. ``write`` may be called from any thread and returns at once; ``finish`` ends the log.
+    """
+
+    def __init__(self, layout: Layout, store: LogStore, name: str, sink: LogSink, log: EvalLog, **options: Any) -> None:
+        self.location = log.location
+        """Where the log is."""
+        self.error: Exception | None = None
+        """What ended the writer's thread; nothing is written any more."""
+        self.stalled: str | None = None
+        """Why writing waits (a full disk), while it does."""
+        self._log = log
+        self._layout = layout
+        self._store = store
+        self._name = name
+        self._sink = sink
+        self._samples: bool = options["log_samples"]
+        self._images: bool = options["log_images"]
+        self._buffer: int = max(1, options["buffer"] or 1)
+        self._reductions: ReductionSpool | None = None
+        self._queue: SimpleQueue[_Item | None] = SimpleQueue()
+        self._taken = self._put = 0
+        self._closing = threading.Event()
+        self._ended = False
+        self._deadline = float("inf")
+        self._pending: list[tuple[bytes, dict[str, Any], EvalSampleSummary | None, _Ack | None]] = []
+        self._thread = threading.Thread(target=self._run, name=f"log {name[-40:]}", daemon=True)
+
+    @classmethod
+    def open(
+        cls,
+        log_dir: str,
+        spec: EvalSpec,
+        plan: EvalPlan,
+        *,
+        format: Literal["eval", "json"] = "eval",
+        log_samples: bool | None = None,
+        log_images: bool | None = None,
+        buffer: int | None = None,
+        store: LogStore | None = None,
+    ) -> LogWriter:
+        """Create the log of an evaluation and write its beginning; blocks.
+
+        Args:
+            log_dir: the folder; made when it is not there. A scheme (``s3://``) names a store.
+            spec: what is evaluated; the log's name comes from it.
+            plan: the solvers.
+            format: of the file.
+            log_samples: whether samples are written; ``None`` asks ``spec.config``.
+            log_images: whether data URIs are kept; ``None`` asks ``spec.config``.
+            buffer: samples that a commit waits for (10 s at most); those of an unfinished buffer are not acknowledged.
+            store: where ``log_dir`` is, when the caller knows it.
+
+        Raises:
+            UsageError: if the folder cannot be written, or the format is unknown.
+        """
+        if format not in ("eval", "json"):
+            raise UsageError(f"log format {format!r} is unknown: use eval or json.")
+        layout: Layout = EvalLayout() if format == "eval" else JsonLayout()
+        if store is None:
+            store, folder = store_for(log_dir)
+        else:
+            folder = log_dir
+        try:
+            name, sink = _create(store, folder, spec, format)
+        except OSError as error:
+            raise UsageError(
+                f"the log folder {log_dir} cannot be written ({error.strerror or error}). Name another with --log-dir."
+            ) from error
+        head = log_dir[: len(log_dir) - len(folder)] if log_dir.endswith(folder) and "://" in log_dir else ""
+        log = EvalLog(eval=spec, plan=plan, location=head + name)
+        config = spec.config
+        writer = cls(
+            layout,
+            store,
+            name,
+            sink,
+            log,
+            log_samples=config.log_samples is not False if log_samples is None else log_samples,
+            log_images=config.log_images is not False if log_images is None else log_images,
+            buffer=buffer,
+        )
+        try:
+            writer._commit(layout.begin(log))
+        except BaseException:
+            sink.close()
+            raise
+        writer._thread.start()
+        return writer
+
+    @property
+    def backlog(self) -> int:
+        """Samples that wait to be encoded; who has many should let the writer catch up."""
+        return self._put - self._taken
+
+    def write(self, sample: EvalSample, summary: EvalSampleSummary | None = None, on_ack: _Ack | None = None) -> None:
+        """Take ``sample``, which must not change any more, and return at once.
+
+        Args:
+            sample: what to write; a sample of the same id and epoch replaces the earlier one.
+            summary: made from the sample when not given.
+            on_ack: called on the writer's thread with the summary once the sample can be read back after any crash.
+        """
+        self._put += 1
+        self._queue.put((sample, summary, on_ack))
+
+    def reduction(self, scorer: str, reducer: str | None, score: EvalSampleScore) -> None:
+        """Take one sample's score, reduced over epochs, for the end of the log."""
+        if self._reductions is None:
+            self._reductions = ReductionSpool()
+        self._reductions.add(scorer, reducer, score)
+
+    def finish(
+        self,
+        status: EvalStatus,
+        results: EvalResults | None,
+        stats: EvalStats,
+        error: EvalError | None = None,
+        sample_ids: list[int | str] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> str:
+        """Write what is queued, then summaries, reductions and header; blocks until all of it is durable.
+
+        Args:
+            status: how the evaluation ended.
+            results: the metrics, when there are any.
+            stats: times and tokens.
+            error: what ended the evaluation.
+            sample_ids: for a dataset whose ids were not known at the start.
+            metadata: added to ``eval.metadata``.
+
+        Returns:
+            The location of the log.
+
+        Raises:
+            OSError: the log could not be written to its end.
+        """
+        spec = self._log.eval
+        if sample_ids is not None:
+            dataset = spec.dataset.model_copy(update={"sample_ids": sample_ids})
+            spec = spec.model_copy(update={"dataset": dataset})
+        if metadata:
+            spec = spec.model_copy(update={"metadata": {**(spec.metadata or {}), **metadata}})
+        changed = {"status": status, "eval": spec, "results": results, "stats": stats, "error": error}
+        changed |= {"tags": list(spec.tags or ()), "metadata": dict(spec.metadata or {})}
+        self._log = self._log.model_copy(update=changed)
+        self._deadline = time.monotonic() + _PATIENCE
+        self._queue.put(None)
+        self._closing.set()
+        self._thread.join()
+        if self.error is not None:
+            raise self.error
+        return self.location
+
+    # What follows runs on the writer's thread.
+
+    def _run(self) -> None:
+        try:
+            due = latest = 0.0
+            while not self._ended:
+                self._take(wait=not self._pending)
+                now = time.monotonic()
+                if self._closing.is_set() or (now >= due and (len(self._pending) >= self._buffer or now >= latest)):
+                    self._flush()
+                    took = time.monotonic() - now
+                    due = now + took + max(_PAUSE, _SHARE * took)
+                    latest = now + took + _LATEST
+                if not self._closing.is_set():
+                    self._closing.wait(max(_PAUSE, min(due - time.monotonic(), 2 * _PAUSE)))
+            self._end()
+        except Exception as error:
+            self.error = error
+        finally:
+            self._sink.close()
+            if self._reductions is not None:
+                self._reductions.close()
+
+    def _take(self, *, wait: bool) -> None:
+        """Encode and compress what is queued; waits for a first sample when told to."""
+        item = self._queue.get() if wait else self._next()
+        while item is not _EMPTY:
+            group: list[tuple[EvalSample, bytes]] = []
+            size = 0
+            while item is not _EMPTY and item is not None and size < _GROUP:
+                size += self._encode(item, group)
+                item = self._next()
+            if group and self._samples:
+                self._layout.pack(group)
+            if item is None:
+                self._ended = True
+                return
+
+    def _next(self) -> Any:
+        try:
+            return self._queue.get_nowait()
+        except Empty:
+            return _EMPTY
+
+    def _encode(self, item: _Item, group: list[tuple[EvalSample, bytes]]) -> int:
+        sample, summary, on_ack = item
+        try:
+            raw = encode_sample(sample, images=self._images) if self._samples else b""
+        except Exception as error:  # one odd sample must not end the log; what can be written of it is
+            sample = _unwritable(sample, error)
+            raw = encode_sample(sample)
+        values = summary_fields(sample) if summary is None else summary.to_dict()
+        self._pending.append((encode(values) if self._samples else b"", values, summary, on_ack))
+        group.append((sample, raw))
+        self._taken += 1
+        return len(raw)
+
+    def _flush(self) -> None:
+        pending, self._pending = self._pending, []
+        if not pending:
+            return
+        if self._samples:
+            self._commit(self._layout.segment([row for row, _, _, _ in pending]))
+        for _, values, summary, on_ack in pending:
+            if on_ack is not None:
+                try:
+                    on_ack(EvalSampleSummary.trusted(**values) if summary is None else summary)
+                except Exception:  # somebody else's fault must not end the log
+                    logging.getLogger(__name__).exception("what was to be told of a written sample failed")
+
+    def _end(self) -> None:
+        log = self._log
+        if self._reductions is None and log.results is not None and log.results.scores:
+            self._reductions = ReductionSpool()
+        segment = self._layout.finish(log, self._reductions, self._read, self._replace)
+        if segment:
+            self._commit(segment)
+
+    def _read(self, start: int, end: int) -> bytes:
+        return self._store.read(self._name, start, end)
+
+    def _replace(self, chunks: Iterable[bytes]) -> None:
+        self._store.replace(self._name, chunks)
+
+    def _commit(self, segment: bytes) -> None:
+        """Write until it is written: a full disk is waited for, and the log is readable meanwhile."""
+        while True:
+            try:
+                self._sink.commit(segment, self._layout.directory)
+                break
+            except OSError as error:
+                with suppress(OSError):
+                    self._sink.commit(b"", self._layout.former())
+                if error.errno not in _WAITABLE or time.monotonic() > self._deadline:
+                    raise
+                self.stalled = f"no space left for {self.location}; the run goes on when there is"
+                time.sleep(_RETRY)
+        self.stalled = None
+        self._layout.settle()
+
+
+_EMPTY: Any = object()  # nothing is queued (None is the end)
+
+
+def _unwritable(sample: EvalSample, error: Exception) -> EvalSample:
+    text = f"the sample could not be written: {type(error).__name__}: {error}"
+    failure = EvalError(message=text, traceback=text, traceback_ansi=text)
+    return EvalSample(
+        id=sample.id, epoch=sample.epoch, input=str(sample.input), target=str(sample.target), uuid=sample.uuid, error=failure
+    )
+
+
+def _create(store: LogStore, folder: str, spec: EvalSpec, format: str) -> tuple[str, LogSink]:
+    copy = 1
+    while True:
+        name = join(folder, log_name(spec, format, copy))
+        try:
+            return name, store.create(name)
+        except FileExistsError:
+            copy += 1
