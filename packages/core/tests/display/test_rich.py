@@ -211,6 +211,17 @@ def test_what_task_code_prints_stands_above_the_frame_in_order(monkeypatch: pyte
     assert lines[-1] == "after"
 
 
+def test_a_fault_while_drawing_holds_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    with terminal_streams(monkeypatch) as stream:
+        display = RichDisplay(Console(force_terminal=True, width=100, height=24, legacy_windows=False), Clock())
+        display.start(at(0))
+        print("printed")
+        with pytest.raises(ValueError, match="many|Cannot specify"):
+            display.update(at(1, replace(UNIT, done="many")))  # type: ignore[arg-type]  # the fault
+        assert sys.stdout is stream
+        assert stream.getvalue().endswith("printed\n")
+
+
 def test_no_color_is_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     stream = io.StringIO()

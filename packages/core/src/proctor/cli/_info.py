@@ -40,6 +40,7 @@ def _facts() -> Mapping[str, Any]:
 
     here = Path.cwd()
     env_files = (folder / ".env" for folder in (here, *here.parents) if (folder / ".env").is_file())
+    budget = cpu_budget()
     return {
         "version": proctor.__version__,
         "package": str(Path(proctor.__file__).parent),
@@ -51,14 +52,10 @@ def _facts() -> Mapping[str, Any]:
         "settings": sorted(name for name in os.environ if name.startswith("PROCTOR_")),
         "async_backends": ["asyncio", *(["trio"] if find_spec("trio") else [])],
         "uvloop": find_spec("uvloop") is not None,
-        "cpu_budget": _plain(cpu_budget()),
+        "cpu_budget": f"{budget.cpus} ({budget.source})",
         "display": os.environ.get("PROCTOR_DISPLAY") or default_display(),
         "plugins": sorted({f"{info.distribution} {info.version}" for info in plugins.inventory()}),
     }
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, int | float | str) else str(value)
 
 
 def _text(value: Any) -> str:

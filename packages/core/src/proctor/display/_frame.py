@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterable
 from typing import IO, Any, TextIO
@@ -25,11 +26,13 @@ class _Held:
         self._stream = stream
         self._lines = lines
         self._rest = ""
+        self._lock = threading.Lock()
 
     def write(self, text: str) -> int:
-        whole = (self._rest + text).split("\n")
-        self._rest = whole.pop()
-        self._lines.extend(whole)
+        with self._lock:
+            whole = (self._rest + text).split("\n")
+            self._rest = whole.pop()
+            self._lines.extend(whole)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -78,12 +81,14 @@ class Frame:
 
     def close(self) -> None:
         """Give the terminal back, with everything that others printed and without the frame."""
-        for name, stream, held in self._held:
-            held.release()
-            if getattr(sys, name) is held:  # somebody else's redirection is not ours to undo
-                setattr(sys, name, stream)
-        self._held.clear()
+        self._give_back()
         self.draw(None)
+
+    def abandon(self) -> None:
+        """Give the terminal back as it is, after a fault: what others printed must come out."""
+        self._give_back()
+        while self._lines:
+            sys.stdout.write(self._lines.popleft() + "\n")
 
     def draw(self, content: RenderableType | None, above: Iterable[RenderableType] = ()) -> None:
         """Write ``above`` and what others printed for good, then ``content`` as the new frame (``None``: no frame)."""
@@ -96,6 +101,13 @@ class Frame:
                 console.print(item)
             if content is not None:
                 self._show(content)
+
+    def _give_back(self) -> None:
+        for name, stream, held in self._held:
+            held.release()
+            if getattr(sys, name) is held:  # somebody else's redirection is not ours to undo
+                setattr(sys, name, stream)
+        self._held.clear()
 
     def _erase(self) -> None:
         if not self._widths:

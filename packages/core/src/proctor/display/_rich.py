@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -46,14 +47,16 @@ class RichDisplay(Display):
         """Take over the bottom of the terminal."""
         self._frame.open()
         self._open = True
-        self._take(snapshot)
-        self._draw()
+        with self._nothing_held_back():
+            self._take(snapshot)
+            self._draw()
 
     def update(self, snapshot: RunSnapshot) -> None:
         """Draw anew, unless it was drawn a moment ago."""
-        self._take(snapshot)
-        if self._drawn is None or self._clock() - self._drawn >= _REDRAW:
-            self._draw()
+        with self._nothing_held_back():
+            self._take(snapshot)
+            if self._drawn is None or self._clock() - self._drawn >= _REDRAW:
+                self._draw()
 
     def finish(self, snapshot: RunSnapshot, exit_code: int) -> None:
         """Give the terminal back and print the reports."""
@@ -66,9 +69,20 @@ class RichDisplay(Display):
         """Print a sentence above the frame."""
         line = Text(text if level == "info" else f"{level}: {text}", style=_LEVELS[level])
         if self._open:
-            self._draw(line)
+            with self._nothing_held_back():
+                self._draw(line)
         else:
             self._console.print(line)
+
+    @contextmanager
+    def _nothing_held_back(self) -> Iterator[None]:
+        """After a fault the engine turns a display off: what others printed meanwhile must come out nevertheless."""
+        try:
+            yield
+        except Exception:
+            self._open = False
+            self._frame.abandon()
+            raise
 
     def _take(self, snapshot: RunSnapshot) -> None:
         self._snapshot = snapshot
@@ -94,7 +108,7 @@ def _print_report(console: Console, item: UnitReport) -> None:
         if row.note:
             value.append(f"  {row.note}", style="yellow" if row.kind == "unscored" else "not bold dim")
         if row.kind == "log" or console.width < labels + _NARROW:
-            # A path is copied: it stays in one piece. In a sliver of a window nothing lines up: the terminal breaks lines.
+            # A path is copied: it stays in one piece. In a sliver of a window nothing lines up anyway.
             console.print(label + value, soft_wrap=True)
         else:
             grid = Table.grid()

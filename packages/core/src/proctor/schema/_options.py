@@ -349,11 +349,11 @@ class EvalOptions(GenerateOptions, total=False):
         Sequence[str] | None,
         Option(
             "--disable-plugin",
-            "Leave out the plugins of an installed distribution; repeat it.",
+            "Leave out the plugins of a distribution, or one of them; repeat it.",
             "Plugins",
             "texts",
             env="PROCTOR_DISABLE_PLUGINS",
-            metavar="DIST",
+            metavar="DIST[:NAME]",
         ),
     ]
     observers: Annotated[
