@@ -21,8 +21,8 @@ _STDERR = ("stderr", "bootstrap_stderr")
 def unit_from_log(log: EvalLog, *, retries: int = 0) -> UnitSnapshot:
     """The final snapshot of a unit from its log; the header is enough.
 
-    Outcome counts (``limit:token``, ``error:OSError``, ...) come from ``results.metadata["proctor"]["outcomes"]``; a log
-    without them (another program's) shows the samples that did not complete as errors.
+    Outcome counts (``limit:token``, ``error:OSError``, ...) come from ``results.metadata["proctor"]["outcomes"]``; a
+    log without them (another program's) shows the samples that did not complete as errors.
     """
     results = log.results
     usage = log.stats.model_usage.values()
