@@ -27,7 +27,9 @@ def test_shares_counts_and_switches(limit: float, errors: int, total: int | None
 
 
 def _log(status: str, error: bool = False) -> EvalLog:
-    spec = EvalSpec(created="2026-01-01T00:00:00+00:00", task="t", model="m/n", dataset=EvalDataset(), config=EvalConfig())
+    spec = EvalSpec(
+        created="2026-01-01T00:00:00+00:00", task="t", model="m/n", dataset=EvalDataset(), config=EvalConfig()
+    )
     failed = EvalError(message="x", traceback="", traceback_ansi="") if error else None
     return EvalLog(status=status, eval=spec, error=failed)
 

@@ -70,7 +70,9 @@ def test_a_run_ends_with_a_score_and_every_sample_in_the_log(run: Callable[..., 
 
 
 def test_events_tell_the_story_in_order(run: Callable[..., list[EvalLog]]) -> None:
-    [log] = run(Task(dataset=_sums(1), solver=[system_message("Be brief."), generate()], scorer=match()), model=answers())
+    [log] = run(
+        Task(dataset=_sums(1), solver=[system_message("Be brief."), generate()], scorer=match()), model=answers()
+    )
     assert log.samples is not None
     spans = [event.name for event in log.samples[0].events if event.event == "span_begin"]
     assert spans == ["init", "solvers", "system_message", "generate", "scorers", "match"]
@@ -172,9 +174,7 @@ def test_the_first_error_fails_the_unit_and_keeps_what_there_was(run: Callable[.
 
 
 def test_tolerated_errors_are_counted_and_never_in_the_denominator_unseen(run: Callable[..., list[EvalLog]]) -> None:
-    [log] = run(
-        Task(dataset=_sums(4), solver=fails_on(2, 3), scorer=match()), model=answers(), fail_on_error=False
-    )
+    [log] = run(Task(dataset=_sums(4), solver=fails_on(2, 3), scorer=match()), model=answers(), fail_on_error=False)
     assert log.status == "success" and log.results is not None
     assert (log.results.total_samples, log.results.completed_samples) == (4, 2)
     assert log.results.scores[0].scored_samples == 2
@@ -208,9 +208,7 @@ def test_a_failed_sample_is_tried_again(run: Callable[..., list[EvalLog]]) -> No
 
         return solve
 
-    [log] = run(
-        Task(dataset=_sums(1), solver=third_time_lucky(), scorer=match()), model=answers(), retry_on_error=5
-    )
+    [log] = run(Task(dataset=_sums(1), solver=third_time_lucky(), scorer=match()), model=answers(), retry_on_error=5)
     assert log.status == "success" and log.samples is not None
     retries = log.samples[0].error_retries
     assert retries is not None and len(retries) == 2
@@ -277,9 +275,7 @@ def test_roles_graders_and_usage_by_role(run: Callable[..., list[EvalLog]]) -> N
 
         return score
 
-    [log] = run(
-        Task(dataset=_sums(2), scorer=graded()), model=answers(), model_roles={"grader": "mock/judge"}
-    )
+    [log] = run(Task(dataset=_sums(2), scorer=graded()), model=answers(), model_roles={"grader": "mock/judge"})
     assert log.results is not None and log.results.scores[0].metrics["mean"].value == 1.0
     assert log.stats.role_usage["grader"].total_tokens > 0
     assert set(log.stats.model_usage) == {"mock/model", "mock/judge"}

@@ -25,13 +25,13 @@ async def test_a_free_place_goes_to_the_model_with_the_fewest_live_units() -> No
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run_units, _units("aaabbb"), 2, run)
         await anyio.wait_all_tasks_blocked()
-        assert started == [0, 3]
+        assert sorted(started) == [0, 3]  # trio starts tasks in no fixed order
         ends[3].set()
         await anyio.wait_all_tasks_blocked()
-        assert started == [0, 3, 4]
+        assert started[2:] == [4]
         ends[0].set()
         await anyio.wait_all_tasks_blocked()
-        assert started == [0, 3, 4, 1]
+        assert started[2:] == [4, 1]
         for end in ends:
             end.set()
     assert sorted(started) == [0, 1, 2, 3, 4, 5]

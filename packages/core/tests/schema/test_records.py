@@ -62,7 +62,7 @@ def test_text_of_a_message_is_its_text_parts_and_can_be_replaced() -> None:
     message = ChatMessageUser(content=[ContentText(text="a"), ContentImage(image="x.png"), ContentText(text="b")])
     assert message.text == "a\nb"
     message.text = "c"
-    assert [part.type for part in message.content] == ["image", "text"]  # type: ignore[union-attr]
+    assert [part.type for part in message.content] == ["text", "image"]  # type: ignore[union-attr]
     assert message.text == "c"
 
 
@@ -82,7 +82,15 @@ def test_a_sample_refuses_fields_it_does_not_have() -> None:
 
 
 def test_score_values_become_numbers() -> None:
-    assert [Score(value=value).as_float() for value in ("C", "I", "P", "N", "0.25", True, 3)] == [1, 0, 0.5, 0, 0.25, 1, 3]
+    assert [Score(value=value).as_float() for value in ("C", "I", "P", "N", "0.25", True, 3)] == [
+        1,
+        0,
+        0.5,
+        0,
+        0.25,
+        1,
+        3,
+    ]
     with pytest.raises(ValueError, match="not one number"):
         Score(value=[1, 2]).as_float()
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Sequence
+from contextvars import copy_context
 
-from proctor.concurrency import Gate
+from proctor.concurrency import Gate, gates
 from proctor.contracts import (
     GateSnapshot,
     MessageLevel,
@@ -16,7 +17,9 @@ from proctor.contracts import (
     UnitSnapshot,
     UnitStatus,
 )
+from proctor.display import unit_from_log
 from proctor.engine._unit import Unit
+from proctor.sandbox import sandbox_gates
 from proctor.schema import EvalLog, EvalSample
 
 __all__ = ["RunProgress", "UnitProgress"]
@@ -56,7 +59,7 @@ class UnitProgress:
         self.status = {"success": "done", "cancelled": "cancelled"}.get(log.status, "error")
         self.error = log.error.message if log.error else ""
         self.seconds = seconds
-        self.results = _metrics(log)
+        self.results = unit_from_log(log).results
 
     def snapshot(self) -> UnitSnapshot:
         """The counters as they are now."""
@@ -80,21 +83,9 @@ class UnitProgress:
         )
 
 
-def _metrics(log: EvalLog) -> tuple[MetricSnapshot, ...]:
-    """One row a metric; a standard error stands beside the metric it belongs to, not in a row of its own."""
-    rows: list[MetricSnapshot] = []
-    if log.results is None:
-        return ()
-    total = log.results.total_samples
-    for score in log.results.scores:
-        stderr = score.metrics.get("stderr")
-        for name, metric in score.metrics.items():
-            if name == "stderr" and len(score.metrics) > 1:
-                continue
-            shown = stderr.value if stderr and metric.name in ("accuracy", "mean") else None
-            scored = score.scored_samples
-            rows.append(MetricSnapshot(score.name, name, metric.value, shown, scored, total, score.reducer))
-    return tuple(rows)
+def _gate_snapshots() -> list[GateSnapshot]:
+    used: list[Gate] = [*gates(), *sandbox_gates()]
+    return [GateSnapshot(gate.name, gate.held, gate.limit, gate.waiting) for gate in used]
 
 
 class RunProgress:
@@ -102,7 +93,8 @@ class RunProgress:
 
     def __init__(self, units: Sequence[Unit]) -> None:
         self.units = [UnitProgress(unit) for unit in units]
-        self.gates: list[Gate] = []
+        # A copy of the run's context: gates are found through it, and the screen's thread has a context of its own.
+        self._context = copy_context()
         self._started = time.monotonic()
         self._messages: deque[RunMessage] = deque(maxlen=_MESSAGES)
 
@@ -114,7 +106,7 @@ class RunProgress:
         """The run as it is now."""
         return RunSnapshot(
             units=tuple(unit.snapshot() for unit in self.units),
-            gates=tuple(GateSnapshot(gate.name, gate.held, gate.limit, gate.waiting) for gate in list(self.gates)),
+            gates=tuple(self._context.run(_gate_snapshots)),
             elapsed=time.monotonic() - self._started,
             messages=tuple(self._messages),
         )

@@ -17,7 +17,7 @@ import anyio
 from anyio import to_thread
 
 from proctor import plugins
-from proctor.concurrency import gates, run_gates
+from proctor.concurrency import run_gates
 from proctor.contracts import RunEnd, RunRow, RunStart, UnitInfo, UsageError
 from proctor.engine._errors import eval_error, exit_code
 from proctor.engine._load import TaskLike, find_tasks
@@ -32,7 +32,7 @@ from proctor.engine._spec import revision
 from proctor.engine._unit import Unit
 from proctor.log import now_iso_seconds
 from proctor.model import Model, close_models
-from proctor.sandbox import configure_sandboxes
+from proctor.sandbox import cleanup_sandboxes, configure_sandboxes
 from proctor.schema import EvalLog, short_uuid
 
 __all__ = ["RunResult", "run", "run_async"]
@@ -99,6 +99,7 @@ async def run_resolved(
             return await current.run(screen)
         finally:
             with anyio.CancelScope(shield=True):
+                await cleanup_sandboxes(options.sandbox_cleanup)
                 await close_models()
 
 
@@ -163,7 +164,6 @@ class _Run:
 
     async def _one_unit(self, index: int) -> None:
         unit = UnitRun(self.units[index], self.run_id, self.progress.units[index], self.observers, self._revision)
-        self.progress.gates = gates()
         try:
             self.logs[index] = await unit.run()
         except anyio.get_cancelled_exc_class():

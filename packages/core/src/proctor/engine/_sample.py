@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -26,6 +27,7 @@ from proctor.schema import (
     Sample,
     SampleInitEvent,
     SampleLimitEvent,
+    SandboxSpec,
     Score,
     ScoreEvent,
     quick_id,
@@ -42,6 +44,8 @@ from proctor.solver import (
 )
 
 __all__ = ["Attempt", "run_sample"]
+
+_LONGEST_PATH = 4096
 
 
 @dataclass(slots=True)
@@ -110,7 +114,7 @@ async def _run(attempt: Attempt, state: TaskState, transcript: Transcript, limit
     unit = attempt.unit
     with span("init", type="init"):
         transcript.event(SampleInitEvent(sample=attempt.sample, state=_initial(attempt.sample, state)))
-    async with _sandbox(attempt, limits):
+    async with _sandbox(attempt):
         try:
             attempt.phase = "solve"
             state = await _solve(attempt, state, transcript, limits)
@@ -126,16 +130,31 @@ async def _run(attempt: Attempt, state: TaskState, transcript: Transcript, limit
 
 
 @asynccontextmanager
-async def _sandbox(attempt: Attempt, limits: SampleLimits) -> AsyncIterator[None]:
-    spec = attempt.sample.sandbox or attempt.unit.sandbox
+async def _sandbox(attempt: Attempt) -> AsyncIterator[None]:
+    unit = attempt.unit
+    spec = attempt.sample.sandbox or unit.sandbox
     if spec is None:
         yield
         return
-    unit = attempt.unit
-    async with sample_sandbox(
-        spec, unit.name, attempt.sample, cleanup=unit.options.sandbox_cleanup, folder=unit.task.folder
-    ):
+    spec, sample = _rooted(spec, attempt.sample, unit.task.folder)
+    async with sample_sandbox(spec, unit.name, sample, cleanup=unit.options.sandbox_cleanup):
         yield
+
+
+def _rooted(spec: SandboxSpec, sample: Sample, folder: str | None) -> tuple[SandboxSpec, Sample]:
+    """Files that a task names relative to its own folder, by their full paths."""
+
+    def full(value: str) -> str:
+        if folder is None or len(value) > _LONGEST_PATH or "\n" in value:
+            return value  # a text, not a path
+        path = Path(folder, value)
+        return str(path) if path.is_file() else value
+
+    if isinstance(spec.config, str):
+        spec = spec.model_copy(update={"config": full(spec.config)})
+    if sample.files:
+        sample = sample.model_copy(update={"files": {name: full(value) for name, value in sample.files.items()}})
+    return spec, sample
 
 
 async def _solve(attempt: Attempt, state: TaskState, transcript: Transcript, limits: SampleLimits) -> TaskState:

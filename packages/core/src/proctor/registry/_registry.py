@@ -28,11 +28,17 @@ class RegistryInfo:
 
 
 def tag(obj: R, info: RegistryInfo) -> R:
-    """Attach ``info`` to ``obj`` and return it (a bound method or a slotted object is wrapped in a partial first)."""
+    """Attach ``info`` to ``obj`` and return it.
+
+    What takes no attribute is wrapped in a partial when it can be called; else it is returned as it is, for the caller
+    to refuse (a task function that returns nothing).
+    """
     try:
         setattr(obj, _ATTRIBUTE, info)
     except AttributeError:
-        wrapped: Any = functools.partial(obj)  # type: ignore[call-overload]  # only callables are tagged
+        if not callable(obj):
+            return obj
+        wrapped: Any = functools.partial(obj)
         setattr(wrapped, _ATTRIBUTE, info)
         return wrapped  # type: ignore[no-any-return]
     return obj
