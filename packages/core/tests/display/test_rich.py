@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from display_snapshots import UNIT, at, finished
@@ -217,7 +218,7 @@ def test_a_fault_while_drawing_holds_nothing_back(monkeypatch: pytest.MonkeyPatc
         display.start(at(0))
         print("printed")
         with pytest.raises(ValueError, match="Cannot specify"):
-            display.update(at(1, replace(UNIT, done="many")))
+            display.update(at(1, replace(UNIT, done=cast(int, "many"))))
         assert sys.stdout is stream
         assert stream.getvalue().endswith("printed\n")
 
