@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeAlias
+
+from proctor.registry import is_registered, loggable, registry_info
+from proctor.schema import EvalResults, EvalSampleScore, EvalScorer, HeadlineMetric, Score
+from proctor.scorer._decorators import logged_params, scorer_metrics, short_name
+from proctor.scorer._reducers import check_reducers, is_nan, mean_score, reducer_name
+from proctor.scorer._stream import MetricPlan, Stream
+from proctor.scorer._types import Metric, MetricsSpec, Scorer, ScoreReducer
+from proctor.scorer._value import to_float
+
+OnReduction: TypeAlias = Callable[[str, str | None, EvalSampleScore], None]
+
+_RUNNING = 8
+
+
+class ResultsBuilder:
+    """Takes the scores of samples as they end, in any order, and gives the results at the end.
+
+    It keeps the scores of samples of which epochs are still missing, and of the others only what the metrics need.
+    Call it from one thread at a time.
+
+    Args:
+        scorers: the task's scorers.
+        metrics: the task's own metrics, in place of those of every scorer.
+        reducers: how epochs are reduced; ``None``: by their mean, which the results then do not mention; empty: not at
+            all, so that each epoch counts as a sample.
+        epochs: how often each sample is run.
+        on_reduction: called with scorer, reducer and reduced score of each sample, once it is known.
+
+    Raises:
+        UsageError: if something is no scorer or metric, or a reducer needs more epochs than there are.
+    """
+
+    def __init__(
+        self,
+        scorers: Sequence[Scorer],
+        metrics: MetricsSpec | None = None,
+        reducers: Sequence[ScoreReducer] | None = None,
+        epochs: int = 1,
+        on_reduction: OnReduction | None = None,
+    ) -> None:
+        check_reducers(reducers or (), epochs)
+        self._epochs = epochs
+        self._on_reduction = on_reduction
+        self._by_mean = reducers is None
+        self._reducers: list[tuple[str | None, ScoreReducer]] = (
+            [(None, mean_score())] if reducers is None else [(reducer_name(one), one) for one in reducers]
+        )
+        self._streams: dict[str, list[Stream]] = {}
+        for name, scorer in zip(scorer_names(scorers), scorers, strict=True):
+            plan = MetricPlan(scorer_metrics(scorer) if metrics is None else metrics, f"the scorer {name}")
+            params = logged_params(scorer)
+            labels = [label for label, _ in self._reducers] or [None]
+            self._streams[name] = [Stream(name, plan, label, params) for label in labels]
+        self._unreduced = [
+            (name, stream) for name, some in self._streams.items() for stream in some if stream.wants_unreduced
+        ]
+        self._open: dict[int | str, list[tuple[int, dict[str, Score | None]]]] = {}
+        self._metadata: dict[int | str, dict[str, Any] | None] = {}
+        self._error: Exception | None = None
+
+    def add(
+        self,
+        sample_id: int | str,
+        epoch: int,
+        scores: Mapping[str, Score | None] | None,
+        sample_metadata: dict[str, Any] | None = None,
+    ) -> None:
+        """Take one sample of one epoch into account.
+
+        Args:
+            sample_id: the sample's id.
+            epoch: which epoch, from 1.
+            scores: its scores by scorer; ``None`` (of all, or of one) when there is none, as after an error.
+            sample_metadata: the sample's metadata, for metrics by group.
+        """
+        given = scores or {}
+        for name, stream in self._unreduced:
+            if (score := given.get(name)) is not None:
+                stream.add_unreduced(score, sample_id, sample_metadata)
+        if not self._reducers:
+            for name, streams in self._streams.items():
+                if (score := given.get(name)) is not None:
+                    streams[0].add(score, sample_id, sample_metadata)
+        elif self._epochs == 1:
+            for name, score in given.items():
+                if score is not None and name in self._streams:
+                    self._reduce(name, [score], sample_id, sample_metadata)
+        else:
+            seen = self._open.setdefault(sample_id, [])
+            seen.append((epoch, dict(given)))
+            self._metadata.setdefault(sample_id, sample_metadata)
+            if len(seen) >= self._epochs:
+                self._close(sample_id)
+
+    def _close(self, sample_id: int | str) -> None:
+        # By epoch, not in the order in which they ended: which answer, metadata or tied score comes first must not depend
+        # on timing.
+        epochs = sorted(self._open.pop(sample_id), key=lambda one: one[0])
+        metadata = self._metadata.pop(sample_id)
+        for name in self._streams:
+            scores = [score for _, given in epochs if (score := given.get(name)) is not None]
+            if scores:
+                self._reduce(name, scores, sample_id, metadata)
+
+    def _reduce(self, name: str, scores: list[Score], sample_id: int | str, metadata: dict[str, Any] | None) -> None:
+        for (label, reducer), stream in zip(self._reducers, self._streams[name], strict=True):
+            try:
+                # The usual case, a single epoch by its mean, without the general machinery.
+                reduced = _mean_of_one(scores[0]) if self._by_mean and len(scores) == 1 else reducer(scores)
+            except Exception as error:
+                error.add_note(f"while the epochs of sample {sample_id!r} were reduced for the scorer {name}")
+                self._error = self._error or error
+                return
+            stream.add(reduced, sample_id, metadata)
+            if self._on_reduction is not None:
+                self._on_reduction(name, label, _sample_score(reduced, sample_id))
+
+    def results(self, total_samples: int, completed_samples: int) -> EvalResults:
+        """The results; to be asked for once, after the last ``add``.
+
+        Args:
+            total_samples: samples times epochs.
+            completed_samples: how many ended without an error.
+
+        Raises:
+            UsageError: if a metric failed, or the scores do not fit the metrics.
+            ValueError: if the epochs of a sample can't be reduced to one score.
+        """
+        for sample_id in list(self._open):
+            self._close(sample_id)
+        if self._error is not None:
+            raise self._error
+        rows = [row for streams in self._streams.values() for stream in streams for row in stream.results()]
+        headline = None
+        if rows and rows[0].metrics:
+            first = rows[0]
+            headline = HeadlineMetric(
+                scorer=first.scorer, score=first.name, metric=next(iter(first.metrics)), reducer=first.reducer
+            )
+        return EvalResults(
+            total_samples=total_samples, completed_samples=completed_samples, scores=rows, headline=headline
+        )
+
+    def running(self) -> list[tuple[str, float]]:
+        """The metrics so far of the first reducer, at most eight: cheap ones only, for a live screen."""
+        several = len(self._streams) > 1
+        labelled = (
+            (f"{name}/{label}" if several else label, value)
+            for name, streams in self._streams.items()
+            for label, value in streams[0].running()
+        )
+        return list(islice(labelled, _RUNNING))
+
+
+def _mean_of_one(score: Score) -> Score:
+    value = score.value
+    if type(value) is float:
+        return score if not score.history else _with_value(score, value)
+    if isinstance(value, dict):
+        return _with_value(score, {key: part if is_nan(part) else to_float(part) for key, part in value.items()})
+    if isinstance(value, list):
+        return _with_value(score, [part if is_nan(part) else to_float(part) for part in value])
+    return _with_value(score, to_float(value))
+
+
+def _with_value(score: Score, value: Any) -> Score:
+    return Score(
+        value=value, answer=score.answer, explanation=score.explanation, reason=score.reason, metadata=score.metadata
+    )
+
+
+def _sample_score(score: Score, sample_id: int | str) -> EvalSampleScore:
+    return EvalSampleScore(
+        value=score.value,
+        answer=score.answer,
+        explanation=score.explanation,
+        reason=score.reason,
+        metadata=score.metadata,
+        sample_id=sample_id,
+    )
+
+
+def scorer_names(scorers: Sequence[Scorer]) -> list[str]:
+    """The names of scorers in a sample's scores: their own, with a number after it where two share one."""
+    names: list[str] = []
+    for scorer in scorers:
+        base = name = short_name(scorer)
+        number = 0
+        while name in names:
+            number += 1
+            name = f"{base}{number}"
+        names.append(name)
+    return names
+
+
+def eval_scorers(scorers: Sequence[Scorer], metrics: MetricsSpec | None = None) -> list[EvalScorer]:
+    """Scorers as a log declares them.
+
+    Args:
+        scorers: the task's scorers.
+        metrics: the task's own metrics, if they take the place of those of the scorers.
+    """
+    declared = []
+    for scorer in scorers:
+        info = registry_info(scorer) if is_registered(scorer, "scorer") else None
+        declared.append(
+            EvalScorer(
+                name=short_name(scorer),
+                options=logged_params(scorer),
+                metrics=metric_definitions(scorer_metrics(scorer) if metrics is None else metrics),
+                metadata=dict(loggable(info.attribs.get("metadata") or {})) if info else {},
+            )
+        )
+    return declared
+
+
+def metric_definitions(metrics: MetricsSpec) -> Any:
+    """Metrics as a log declares them: name and arguments of each, in the lists and dicts in which they were given."""
+    if isinstance(metrics, Mapping):
+        return {key: [_definition(metric) for metric in some] for key, some in metrics.items()}
+    return [
+        {key: [_definition(one) for one in some] for key, some in metric.items()}
+        if isinstance(metric, Mapping)
+        else _definition(metric)
+        for metric in metrics
+    ]
+
+
+def _definition(metric: Metric) -> dict[str, Any]:
+    return {"name": short_name(metric), "options": logged_params(metric)}

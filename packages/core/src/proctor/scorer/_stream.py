@@ -1,0 +1,167 @@
+"""The scores of one scorer under one reducer, on their way to metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from proctor.contracts import UsageError
+from proctor.registry import registered
+from proctor.schema import EvalScore, Score
+from proctor.scorer._cell import Cell
+from proctor.scorer._reducers import is_nan
+from proctor.scorer._types import Metric, MetricsSpec, SampleScore
+
+
+class MetricPlan:
+    """Metrics as declared, taken apart: those of the whole score, and those of keys of dicts (by pattern, in order)."""
+
+    __slots__ = ("keyed", "whole")
+
+    def __init__(self, metrics: MetricsSpec, where: str) -> None:
+        self.whole: list[Metric] | None = None
+        self.keyed: list[tuple[str, list[Metric]]] = []
+        if isinstance(metrics, Mapping):
+            self._add_keyed(metrics, where)
+            return
+        whole: list[Metric] = []
+        for metric in metrics:
+            if isinstance(metric, Mapping):
+                self._add_keyed(metric, where)
+            else:
+                whole.append(_checked(metric, where))
+        # No metrics at all mean no results; but beside metrics of keys the whole has a row of its own.
+        self.whole = whole if whole or self.keyed else None
+
+    def _add_keyed(self, metrics: Mapping[str, Sequence[Metric]], where: str) -> None:
+        for pattern, some in metrics.items():
+            self.keyed.append((pattern, [_checked(metric, where) for metric in some]))
+
+    def of_key(self, key: str) -> list[Metric]:
+        """The metrics of one key: those of its own name first, then those of patterns."""
+        exact = [metric for pattern, some in self.keyed if pattern == key for metric in some]
+        return exact + [
+            metric for pattern, some in self.keyed if pattern != key and fnmatchcase(key, pattern) for metric in some
+        ]
+
+    def key_order(self, keys: Sequence[str]) -> list[str]:
+        """``keys`` in the order in which the patterns ask for them; with no scores, the patterns themselves."""
+        ordered: dict[str, None] = {}
+        for pattern, _ in self.keyed:
+            ordered.update(dict.fromkeys(key for key in keys if key == pattern or fnmatchcase(key, pattern)))
+        return list(ordered) if keys else list(dict.fromkeys(pattern for pattern, _ in self.keyed))
+
+
+def _checked(metric: object, where: str) -> Any:
+    if not callable(metric):
+        raise UsageError(
+            f"{where}: {metric!r} is no metric; write accuracy(), with parentheses, or a function of scores"
+        )
+    # `accuracy` without its parentheses is a slip that would otherwise show after the last sample.
+    return metric() if metric in registered("metric").values() else metric
+
+
+class Stream:
+    """Takes the (reduced) scores of one scorer and keeps only what its metrics need.
+
+    Args:
+        scorer: the scorer's name.
+        plan: its metrics.
+        reducer: the reducer's name, if it is to be shown.
+        params: the scorer's arguments, for the log.
+    """
+
+    def __init__(self, scorer: str, plan: MetricPlan, reducer: str | None, params: dict[str, Any]) -> None:
+        self._scorer = scorer
+        self._plan = plan
+        self._reducer = reducer
+        self._params = params
+        self._total = 0
+        self._whole = None if plan.whole is None else Cell(plan.whole)
+        self._keys: dict[str, Cell | None] = {}
+        self._error: UsageError | None = None
+        self.wants_unreduced = any(
+            Cell(metrics).wants_unreduced for metrics in [plan.whole or [], *(some for _, some in plan.keyed)]
+        )
+
+    def add(self, score: Score, sample_id: int | str, metadata: dict[str, Any] | None) -> None:
+        """Take a score into account."""
+        self._total += 1
+        value = score.value
+        if type(value) is float and value != value:
+            return
+        if self._whole is not None:
+            self._whole.add(SampleScore(score, sample_id, metadata, self._scorer))
+        if self._plan.keyed:
+            for key, part in self._parts(score, sample_id, metadata):
+                cell = self._cell(key)
+                if cell is not None:
+                    cell.add(part)
+
+    def add_unreduced(self, score: Score, sample_id: int | str, metadata: dict[str, Any] | None) -> None:
+        """Take the score of one epoch into account, in the metrics that want those."""
+        if is_nan(score.value):
+            return
+        if self._whole is not None:
+            self._whole.add_unreduced(SampleScore(score, sample_id, metadata, self._scorer))
+        if self._plan.keyed:
+            for key, part in self._parts(score, sample_id, metadata):
+                cell = self._cell(key)
+                if cell is not None:
+                    cell.add_unreduced(part)
+
+    def _parts(
+        self, score: Score, sample_id: int | str, metadata: dict[str, Any] | None
+    ) -> Iterator[tuple[str, SampleScore]]:
+        if not isinstance(score.value, dict):
+            keys = ", ".join(repr(pattern) for pattern, _ in self._plan.keyed)
+            self._error = self._error or UsageError(
+                f"the scorer {self._scorer} has metrics for the keys {keys}, but gave {score.value!r} for sample "
+                f"{sample_id!r}: return a dict with these keys as the score's value, or give a plain list of metrics"
+            )
+            return
+        for key, value in score.value.items():
+            if not is_nan(value):
+                # A missing value of a key counts as 0, as it does when epochs are reduced.
+                part = score.model_copy(update={"value": 0.0 if value is None else value})
+                yield key, SampleScore(part, sample_id, metadata, self._scorer)
+
+    def _cell(self, key: str) -> Cell | None:
+        if key not in self._keys:
+            metrics = self._plan.of_key(key)
+            self._keys[key] = Cell(metrics, keyed=True) if metrics else None
+        return self._keys[key]
+
+    def results(self) -> list[EvalScore]:
+        """A row for the whole score and one for each key.
+
+        Raises:
+            UsageError: if a metric failed, or the scores are not of the kind that the metrics are for.
+        """
+        if self._error is not None:
+            raise self._error
+        rows = [] if self._whole is None else [self._row(self._scorer, self._whole)]
+        keys = self._plan.key_order(list(self._keys))
+        return rows + [self._row(key, self._cell(key) or Cell(self._plan.of_key(key), keyed=True)) for key in keys]
+
+    def _row(self, name: str, cell: Cell) -> EvalScore:
+        where = f"the scorer {self._scorer}" + ("" if name == self._scorer else f" (key {name!r})")
+        return EvalScore(
+            name=name,
+            scorer=self._scorer,
+            reducer=self._reducer,
+            scored_samples=cell.scored,
+            unscored_samples=self._total - cell.scored,
+            params=self._params,
+            metrics=cell.metrics(where),
+        )
+
+    def running(self) -> Iterator[tuple[str, float]]:
+        """The metrics so far, those of keys as ``key/metric``."""
+        if self._whole is not None:
+            yield from self._whole.running()
+        for key, cell in self._keys.items():
+            if cell is not None:
+                for label, value in cell.running():
+                    yield f"{key}/{label}", value
