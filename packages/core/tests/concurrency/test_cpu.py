@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from proctor.concurrency import cpu_budget
 from proctor.concurrency._cpu import read_budget
 

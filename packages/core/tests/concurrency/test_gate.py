@@ -4,6 +4,7 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from proctor.concurrency import Gate, concurrency, connection_gate, gates, run_gates, subprocess_gate
 from proctor.contracts import UsageError
 

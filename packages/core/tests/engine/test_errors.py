@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from proctor.engine import ErrorPolicy, exit_code
 from proctor.engine._errors import error_kind, eval_error
 from proctor.schema import EvalConfig, EvalDataset, EvalError, EvalLog, EvalSpec

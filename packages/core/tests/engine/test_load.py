@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from proctor import Task, task
 from proctor.contracts import UsageError
 from proctor.engine import find_tasks, list_tasks

@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
+
 from proctor import Epochs, Task, eval, eval_async, task
 from proctor.contracts import UsageError
 from proctor.dataset import IterableDataset, MemoryDataset, Sample
@@ -350,7 +351,7 @@ def test_a_record_that_can_t_be_read_is_named(run: Callable[..., list[EvalLog]],
     lines = [json.dumps({"input": f"What is {n} ?", "target": str(n)}) for n in range(1, 4)]
     lines[1] = json.dumps({"input": {"not": "text"}, "target": "2"})
     (tmp_path / "data.jsonl").write_text("\n".join(lines))
-    with pytest.raises(UsageError, match="data.jsonl"):
+    with pytest.raises(UsageError, match=r"data\.jsonl"):
         run(Task(dataset=json_dataset(str(tmp_path / "data.jsonl")), scorer=match()), model=answers())
 
 

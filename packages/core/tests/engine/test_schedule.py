@@ -5,6 +5,7 @@ from typing import Any
 
 import anyio
 import pytest
+
 from proctor.engine._schedule import run_units
 
 pytestmark = pytest.mark.anyio

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from proctor.log import read_eval_log
 
 TASK = """

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import anyio
 import pytest
+
 from proctor.limits import LimitExceededError, SampleLimits, sample_limits, use_limits
 from proctor.schema import ModelUsage
 

@@ -4,6 +4,8 @@ import json
 import math
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
+
 from proctor.schema import (
     ChatMessageUser,
     ContentImage,
@@ -20,7 +22,6 @@ from proctor.schema import (
     quick_id,
     short_uuid,
 )
-from pydantic import TypeAdapter, ValidationError
 
 
 def _sample(**fields: object) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from proctor.contracts import UsageError
 from proctor.engine._task import resolve_sandbox
@@ -49,7 +49,7 @@ class RunOptions:
     continue_on_fail: bool | None = None
     retry_on_error: int | None = None
     log_dir: str = "./logs"
-    log_format: str = "eval"
+    log_format: Literal["eval", "json"] = "eval"
     log_samples: bool = True
     log_images: bool = True
     log_model_api: bool | None = None

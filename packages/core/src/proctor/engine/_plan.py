@@ -16,7 +16,7 @@ from proctor.engine._unit import Unit, unit_identity
 from proctor.model import GenerateConfig, Model, get_model, use_models
 from proctor.registry import create
 from proctor.schema import SandboxSpec
-from proctor.scorer import create_reducers
+from proctor.scorer import create_reducers, eval_scorers
 from proctor.solver import SolverLike
 
 __all__ = ["make_plan", "resolve_models", "resolve_roles"]
@@ -94,6 +94,7 @@ def _unit(
     samples = _select(task, options, selected)
     solver = _solver(task, options)
     scorers = task.scorers if options.score else []
+    eval_scorers(scorers, task.metrics)  # refuses what is no scorer, or has no metric
     return Unit(
         id=unit_identity(task, solver, scorers, samples, model, roles),
         task=task,

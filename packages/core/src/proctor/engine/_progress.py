@@ -56,7 +56,7 @@ class UnitProgress:
 
     def finish(self, log: EvalLog, seconds: float) -> None:
         """Take over what the finished log says."""
-        self.status = {"success": "done", "cancelled": "cancelled"}.get(log.status, "error")
+        self.status = unit_from_log(log).status
         self.error = log.error.message if log.error else ""
         self.seconds = seconds
         self.results = unit_from_log(log).results
