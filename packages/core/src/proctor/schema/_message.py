@@ -154,7 +154,7 @@ class ChatMessageBase(Record):
         if isinstance(self.content, str):
             self.content = text
         else:
-            # The new text stands where the first one stood: whether a question comes before its image matters to models.
+            # It stands where the first text stood: whether a question comes before its image matters to models.
             parts = self.content
             at = next((index for index, part in enumerate(parts) if isinstance(part, ContentText)), len(parts))
             others = [part for part in parts[at:] if not isinstance(part, ContentText)]

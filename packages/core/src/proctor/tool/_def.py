@@ -162,13 +162,17 @@ async def tool_defs(tools: Sequence[Tool | ToolDef | ToolSource] | ToolSource) -
             found.extend(_definition(tool) for tool in await each.tools())
         else:
             found.append(_definition(each))
-    names = [each.name for each in found]
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(
-            f"two tools are named {', '.join(map(repr, twice))}: rename one with tool_with(tool, name='...')"
-        )
-    return found
+    return _distinct(found)
+
+
+def _distinct(found: list[ToolDef]) -> list[ToolDef]:
+    """``found`` without what was given twice; models refuse two tools of one name."""
+    kept: dict[str, ToolDef] = {}
+    for each in found:
+        known = kept.setdefault(each.name, each)
+        if known is not each and known.info() != each.info():
+            raise ValueError(f"two tools are named {each.name!r}: rename one with tool_with(tool, name='...')")
+    return list(kept.values())
 
 
 def tool_info(tool: Tool | ToolDef) -> ToolInfo:
