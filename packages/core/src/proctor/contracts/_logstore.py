@@ -29,10 +29,10 @@ class LogSink(ABC):
 
     @abstractmethod
     def commit(self, segment: bytes, directory: bytes | bytearray) -> None:
-        """Append ``segment`` behind all earlier segments, and put ``directory`` behind it in the place of the former one.
+        """Append ``segment`` behind all earlier ones, and put ``directory`` behind it in the place of the former one.
 
-        Durable on return. When it raises, the log is as it was before (or can be recovered to that), and the same commit
-        may be tried again.
+        Durable on return. When it raises, the log is as it was before (or can be recovered to that), and the same
+        commit may be tried again.
 
         Raises:
             OSError: the store could not take it; ``errno.ENOSPC`` and ``errno.EDQUOT`` mean that waiting may help.

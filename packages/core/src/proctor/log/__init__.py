@@ -12,6 +12,8 @@ from proctor.log._read import (
     read_eval_log_sample_summaries,
     read_eval_log_samples,
 )
+from proctor.log._recover import recover_eval_log
+from proctor.log._rewrite import convert_eval_logs, write_eval_log
 from proctor.log._store import Store, StoreModel, store, store_as, use_store
 from proctor.log._summary import summarise
 from proctor.log._transcript import Span, Transcript, span, span_id, transcript, use_transcript
@@ -29,6 +31,7 @@ __all__ = [
     "Store",
     "StoreModel",
     "Transcript",
+    "convert_eval_logs",
     "json_changes",
     "list_eval_logs",
     "now_iso",
@@ -37,6 +40,7 @@ __all__ = [
     "read_eval_log_sample",
     "read_eval_log_sample_summaries",
     "read_eval_log_samples",
+    "recover_eval_log",
     "span",
     "span_id",
     "store",
@@ -45,4 +49,5 @@ __all__ = [
     "transcript",
     "use_store",
     "use_transcript",
+    "write_eval_log",
 ]

@@ -10,7 +10,7 @@ __all__ = ["json_changes"]
 def json_changes(before: Any, after: Any, path: str = "") -> list[dict[str, Any]]:
     """Operations that turn ``before`` into ``after``: JSON Patch (RFC 6902) plus the value that was ``replaced``.
 
-    Both are JSON data (dicts, lists and scalars). A list is compared place by place, so an appended item is one ``add``.
+    Both are JSON data (dicts, lists and scalars). Lists are compared place by place: an appended item is one ``add``.
     """
     if before is after:
         return []

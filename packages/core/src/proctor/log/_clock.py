@@ -12,7 +12,7 @@ _current: tuple[int, str] = (0, "")
 
 def now_iso() -> str:
     """The time in UTC, to the microsecond: ``2026-11-29T11:19:31.783216+00:00``."""
-    # The text of the current second is kept: an event must cost about a microsecond in all, isoformat() alone takes one.
+    # The text of the current second is kept: an event must cost about a microsecond, and isoformat() alone takes one.
     global _current
     second, rest = divmod(time.time_ns(), 1_000_000_000)
     known, text = _current  # one tuple, so that threads never pair a second with another's text

@@ -12,7 +12,7 @@ from proctor.schema import EvalRetryError, EvalSample, Event, ModelEvent
 __all__ = ["encode_sample"]
 
 _CALL_KEYS = ("messages", "contents", "input", "inputs")  # where providers put the conversation
-# The parts of each event whose long texts become attachments. Scores, spans, errors and sandbox events stay as they are.
+# The parts of each event whose long texts become attachments. Scores, spans, errors and sandbox events stay as is.
 _CONDENSED = {
     "model": ("output", "tools", "call"),
     "tool": ("arguments", "view"),
@@ -28,7 +28,7 @@ _DEMANDED = {"info": "data", "sample_init": "state"}
 def encode_sample(sample: EvalSample, *, images: bool = True) -> bytes:
     """``sample`` as JSON: messages and calls of model events pooled, long texts in attachments.
 
-    Samples whose events come from a ``Transcript`` take its pool, in which each message was encoded when it was recorded.
+    Samples whose events come from a ``Transcript`` take its pool, which has each message as it was when recorded.
     Nothing of ``sample`` is changed. ``images=False`` leaves data URIs out.
     """
     body = fields(sample)
@@ -81,9 +81,8 @@ def _event(event: Event, condenser: Condenser, pool: MessagePool | None) -> byte
         raw = encode(_pooled(event, pool))
     else:
         raw = encode(event)
-    if kind not in _CONDENSED or not has_long_text(raw):
-        if kind != "tool" or b'"data:' not in raw:
-            return raw
+    if (kind not in _CONDENSED or not has_long_text(raw)) and (kind != "tool" or b'"data:' not in raw):
+        return raw
     return _condensed(kind, raw, condenser)
 
 

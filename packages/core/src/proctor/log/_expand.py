@@ -11,7 +11,7 @@ from proctor.schema import ChatMessage, EvalSample, ModelEvent
 __all__ = ["Resolve", "expand_pools", "parse_sample", "resolve_tree"]
 
 Resolve = bool | Literal["core", "full"]
-"""Which attachments are put back: none (``False``), all but those in raw calls (``core``), or all (``full``, ``True``)."""
+"""Which attachments are put back: none (``False``), all but those in raw calls (``core``), all (``full``, ``True``)."""
 
 _REFERENCE = re.compile(r"(?:attachment|tc)://([0-9a-fA-F]{8,40})")
 _MARKS = (b'"attachment://', b'"tc://')
@@ -37,7 +37,7 @@ def parse_sample(raw: bytes, resolve: Resolve = False) -> EvalSample:
 
 
 def expand_pools(sample: EvalSample) -> None:
-    """Give every model event its messages, and its raw call the conversation, in the place of references to the pools."""
+    """Give every model event its messages, and its raw call the conversation, in place of references to the pools."""
     pool = sample.events_data
     if pool is None:
         return

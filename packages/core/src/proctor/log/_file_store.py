@@ -8,13 +8,15 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 
 from proctor.contracts import LogSink, LogStore, Stat
 
+fcntl: ModuleType | None
 try:
     import fcntl
 except ImportError:  # Windows has no flock: logs there have no lease
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None
 
 __all__ = ["FileStore"]
 

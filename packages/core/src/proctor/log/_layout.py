@@ -11,7 +11,18 @@ from proctor.log._zip_write import ZipBuilder
 from proctor.log._zstd import decompress
 from proctor.schema import EvalLog, EvalSample
 
-__all__ = ["EvalLayout", "JsonLayout", "Layout", "Read", "Replace", "header_json", "json_log", "sample_order", "start_json"]
+__all__ = [
+    "EvalLayout",
+    "JsonLayout",
+    "Layout",
+    "Read",
+    "Replace",
+    "header_json",
+    "json_log",
+    "sample_member",
+    "sample_order",
+    "start_json",
+]
 
 Read = Callable[[int, int], bytes]
 Replace = Callable[[Iterable[bytes]], None]
@@ -54,7 +65,9 @@ class EvalLayout(Layout):
         self._zip = ZipBuilder()
         self._parts: list[bytes] = []
         self._flushes = 0
-        self._journal: list[tuple[int, int, int]] = []  # offset, header length, compressed size of each summaries member
+        self._journal: list[
+            tuple[int, int, int]
+        ] = []  # offset, header length, compressed size of each summaries member
         self.directory = self._zip.directory
         self._tail = 0  # length of the end record, while it stands behind the directory
         self._former_size = 0
@@ -65,7 +78,7 @@ class EvalLayout(Layout):
 
     def pack(self, samples: Sequence[tuple[EvalSample, bytes]]) -> None:
         self._open()
-        self._parts += self._zip.add([(f"samples/{sample.id}_epoch_{sample.epoch}.json", raw) for sample, raw in samples])
+        self._parts += self._zip.add([(sample_member(sample.id, sample.epoch), raw) for sample, raw in samples])
 
     def segment(self, summaries: Sequence[bytes]) -> bytes:
         parts, self._parts = self._parts, []
@@ -185,6 +198,11 @@ def json_log(log: EvalLog, samples: Iterable[bytes] | None, reductions: Iterable
         yield b',\n"reductions":'
         yield from reductions
     yield b"\n}\n"
+
+
+def sample_member(id: int | str, epoch: int) -> str:
+    """The name of the member that holds a sample; ids 1 and "1" share one."""
+    return f"samples/{id}_epoch_{epoch}.json"
 
 
 def sample_order(sample: EvalSample) -> tuple[int, str]:

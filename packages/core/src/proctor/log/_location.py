@@ -16,7 +16,7 @@ _LONGEST = 200  # bytes of a file name; file systems take 255, suffixes need roo
 
 
 def store_for(location: str) -> tuple[LogStore, str]:
-    """The store of a location and its name there: plain paths and ``file://`` are files, other schemes come from plugins.
+    """The store of a location and its name there: plain paths and ``file://`` are files, other schemes plugins.
 
     Raises:
         UsageError: if no store is known for the scheme.
@@ -46,8 +46,8 @@ def join(folder: str, name: str) -> str:
 def log_name(spec: EvalSpec, format: str, copy: int = 1) -> str:
     """The file name of a log: ``<created>_<task>_<task id>.<format>``.
 
-    ``PROCTOR_LOG_FILE_PATTERN`` changes what follows the time (fields ``{task}``, ``{id}``, ``{model}``). ``copy`` above 1
-    is added when the name is taken.
+    ``PROCTOR_LOG_FILE_PATTERN`` changes what follows the time (fields ``{task}``, ``{id}``, ``{model}``). ``copy``
+    above 1 is added when the name is taken.
     """
     pattern = os.environ.get("PROCTOR_LOG_FILE_PATTERN", "{task}_{id}")
     model = "" if spec.model in ("none", "none/none") else _clean(spec.model)

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from proctor.contracts import LogStore, Stat, UsageError
 from proctor.log._expand import Resolve, expand_pools, parse_sample, resolve_tree
 from proctor.log._json import decode, validate
+from proctor.log._layout import sample_member, sample_order
 from proctor.log._location import store_for
 from proctor.log._summary import summarise
 from proctor.log._zip_format import LOCAL_MAGIC, Entry
@@ -51,7 +52,7 @@ class LogFile(ABC):
 
     @abstractmethod
     def samples(self, resolve: Resolve = False) -> Iterable[EvalSample]:
-        """All samples, in no particular order."""
+        """All samples, by epoch and id."""
 
     @abstractmethod
     def sample(self, id: int | str, epoch: int, resolve: Resolve = False) -> EvalSample:
@@ -71,7 +72,7 @@ class LogFile(ABC):
 
     def _missing(self, id: int | str, epoch: int) -> SampleNotFoundError:
         return SampleNotFoundError(
-            f"{self.location} has no sample {id!r} of epoch {epoch}. `proctor log dump {self.location}` shows what it has."
+            f"{self.location} has no sample {id!r} of epoch {epoch}; `proctor log dump` shows those it has."
         )
 
 
@@ -87,7 +88,9 @@ def open_log(location: str, format: Literal["auto", "eval", "json"] = "auto", *,
         stat = store.stat(name)
         start = store.read(name, 0, 64)
     except IsADirectoryError as error:
-        raise BadLogError(f"{location} is a folder, not a log: `proctor log list {location}` shows the logs in it.") from error
+        raise BadLogError(
+            f"{location} is a folder, not a log: `proctor log list {location}` shows the logs in it."
+        ) from error
     is_zip = start[:4] in (LOCAL_MAGIC, _EMPTY_ZIP)
     try:
         if format == "eval" or (format == "auto" and is_zip):
@@ -120,10 +123,14 @@ class EvalFile(LogFile):
         elif "_journal/start.json" in self.zip:
             log = self._parse("_journal/start.json", lambda raw: validate(EvalLog, raw))
             log.status = "started"
-            updates = [self._parse(name, lambda raw: validate(ConfigUpdate, raw)) for name in self.journal("config_updates")]
+            updates = [
+                self._parse(name, lambda raw: validate(ConfigUpdate, raw)) for name in self.journal("config_updates")
+            ]
             log.config_updates = updates or None
         else:
-            raise BadLogError(f"{self.location} is not an evaluation log: it has neither header.json nor _journal/start.json")
+            raise BadLogError(
+                f"{self.location} is not an evaluation log: it has neither header.json nor _journal/start.json"
+            )
         log.etag = self.etag
         return _derived(log, self.location)
 
@@ -161,14 +168,16 @@ class EvalFile(LogFile):
         return [(id, epoch) for id, epoch, _ in self.members()]
 
     def samples(self, resolve: Resolve = False) -> Iterator[EvalSample]:
-        for _, _, entry in self.members():
+        for _, _, entry in sorted(self.members(), key=lambda member: (member[1], _padded(member[0]))):
             yield self._sample(entry.name, resolve)
 
     def sample(self, id: int | str, epoch: int, resolve: Resolve = False) -> EvalSample:
-        name = member_name(f"samples/{id}_epoch_{epoch}.json").decode()
+        name = member_name(sample_member(id, epoch)).decode()
         if name not in self.zip:
             if f"samples/{id}_epoch_{epoch}/sample.json" in self.zip:
-                raise BadLogError(f"{self.location}: sample {id!r} is stored in chunks, which can be copied but not read.")
+                raise BadLogError(
+                    f"{self.location}: sample {id!r} is stored in chunks, which can be copied but not read."
+                )
             raise self._missing(id, epoch)
         return self._sample(name, resolve)
 
@@ -183,6 +192,10 @@ class EvalFile(LogFile):
             for row in self._parse(name, _parse_summaries):
                 rows[str(row.id), row.epoch] = row
         return list(rows.values())
+
+
+def _padded(id: str) -> str:
+    return id.zfill(20) if id.isdecimal() else id
 
 
 def _parse_summaries(raw: bytes) -> list[EvalSampleSummary]:
@@ -224,11 +237,17 @@ class JsonFile(LogFile):
         log.etag = self._stat.etag
         return _derived(log, self.location)
 
+    def text(self) -> str:
+        """The whole file; bytes that are no UTF-8 (a cut character) are replaced."""
+        return self._store.read(self._name).decode("utf-8", "replace")
+
     def _tree(self, raw: bytes) -> dict[str, Any]:
         try:
             tree = decode(raw)
         except ValueError as error:
-            raise BadLogError(f"{self.location} is not whole JSON ({error}). Try `proctor log recover {self.location}`.") from error
+            raise BadLogError(
+                f"{self.location} is not whole JSON ({error}). Try `proctor log recover {self.location}`."
+            ) from error
         if not isinstance(tree, dict):
             raise BadLogError(f"{self.location} is not an evaluation log: it is no JSON object")
         return tree
@@ -236,7 +255,9 @@ class JsonFile(LogFile):
     def _validated(self, tree: dict[str, Any]) -> EvalLog:
         version = tree.get("version", 2)
         if isinstance(version, int) and version > 2:
-            raise BadLogError(f"{self.location} has format version {version}; this Proctor reads up to 2. A newer one may help.")
+            raise BadLogError(
+                f"{self.location} has format version {version}; this Proctor reads up to 2. A newer one may help."
+            )
         try:
             return EvalLog.model_validate(tree)
         except ValidationError as error:
@@ -255,7 +276,7 @@ class JsonFile(LogFile):
         return [(str(sample.id), sample.epoch) for sample in self._loaded(False)]
 
     def samples(self, resolve: Resolve = False) -> list[EvalSample]:
-        return self._loaded(resolve)
+        return sorted(self._loaded(resolve), key=sample_order)
 
     def sample(self, id: int | str, epoch: int, resolve: Resolve = False) -> EvalSample:
         for sample in self._loaded(resolve):

@@ -20,7 +20,7 @@ _contents = attrgetter("content")
 class MessagePool:
     """The pool of one sample: encoded messages and call parts, and the attachments they refer to.
 
-    ``record`` costs what is new in an event: of a conversation that grew, only the new messages are looked at one by one.
+    ``record`` costs what is new in an event: of a conversation that grew, only new messages are looked at one by one.
     """
 
     __slots__ = ("_by_identity", "_calls", "_last", "_last_contents", "_last_refs", "_messages", "_refs", "condenser")

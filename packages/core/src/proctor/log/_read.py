@@ -8,10 +8,9 @@ from typing import Literal
 
 from proctor.contracts import UsageError
 from proctor.log._expand import Resolve
+from proctor.log._layout import sample_order
 from proctor.log._list import EvalLogInfo
 from proctor.log._log_file import JsonFile, LogFile, SampleNotFoundError, open_log
-from proctor.log._zip_read import BadLogError
-from proctor.log._layout import sample_order
 from proctor.schema import EvalLog, EvalSample, EvalSampleSummary
 
 __all__ = [
@@ -30,7 +29,9 @@ def _opened(path: LogPath, format: Format = "auto", *, whole: bool = False) -> L
     try:
         return open_log(location, format, whole=whole)
     except FileNotFoundError as error:
-        raise FileNotFoundError(error.errno, "there is no log here; `proctor log list` shows those there are", location) from error
+        raise FileNotFoundError(
+            error.errno, "there is no log here; `proctor log list` shows those there are", location
+        ) from error
 
 
 def read_eval_log(
@@ -44,8 +45,8 @@ def read_eval_log(
     Args:
         path: where the log is.
         header_only: leave the samples out.
-        resolve_attachments: put long texts back in their places: ``"full"`` or ``True`` everywhere, ``"core"`` in all but
-            the raw calls, ``False`` nowhere.
+        resolve_attachments: put long texts back in their places: ``"full"`` or ``True`` everywhere, ``"core"`` in all
+            but the raw calls, ``False`` nowhere.
         format: of the file; ``auto`` looks at its content.
 
     Raises:
@@ -110,7 +111,9 @@ def read_eval_log_samples(
     header = file.header()
     if all_samples_required and (header.status != "success" or header.invalidated):
         state = "was invalidated" if header.invalidated else f"has status {header.status!r}"
-        raise UsageError(f"{file.location} {state}, so samples may be missing: pass all_samples_required=False to read it.")
+        raise UsageError(
+            f"{file.location} {state}, so samples may be missing: pass all_samples_required=False to read it."
+        )
     return _samples(file, header, all_samples_required, resolve_attachments)
 
 

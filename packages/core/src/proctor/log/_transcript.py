@@ -46,12 +46,15 @@ class Transcript:
         self._events: EventList = EventList(pool=self._pool)
         if working_time is None:
             start = time.monotonic()
-            working_time = lambda: time.monotonic() - start  # noqa: E731
-        self.working_time = working_time
+
+            def working_time() -> float:
+                return time.monotonic() - start
+
+        self.working_time: Callable[[], float] = working_time
 
     @property
     def events(self) -> EventList:
-        """The events so far: a list for ``EvalSample.events`` that also holds the messages already made ready to write."""
+        """The events so far: a list for ``EvalSample.events``, with the messages that are ready to be written."""
         return self._events
 
     def event(self, event: Event) -> None:
@@ -103,7 +106,7 @@ def transcript() -> Transcript:
 
 @contextmanager
 def use_transcript(value: Transcript) -> Iterator[Transcript]:
-    """Make ``value`` what ``transcript()`` returns inside the block, with no span open (the engine does so for each sample)."""
+    """Make ``value`` what ``transcript()`` returns inside the block, with no span open (the engine, for each sample)."""
     token = _current.set(value)
     outer = _span.set(None)
     try:
@@ -164,5 +167,5 @@ def _snapshot() -> bytes:
 
 
 def span(name: str, *, type: str | None = None) -> Span:
-    """Group the events recorded inside the block (``with`` or ``async with``); what changed in the store is recorded too."""
+    """Group the events inside the block (``with`` or ``async with``); what it changed in the store is recorded, too."""
     return Span(name, type)

@@ -190,7 +190,7 @@ class LogWriter:
             spec = spec.model_copy(update={"dataset": dataset})
         if metadata:
             spec = spec.model_copy(update={"metadata": {**(spec.metadata or {}), **metadata}})
-        changed = {"status": status, "eval": spec, "results": results, "stats": stats, "error": error}
+        changed: dict[str, Any] = {"status": status, "eval": spec, "results": results, "stats": stats, "error": error}
         changed |= {"tags": list(spec.tags or ()), "metadata": dict(spec.metadata or {})}
         self._log = self._log.model_copy(update=changed)
         self._deadline = time.monotonic() + _PATIENCE
@@ -309,7 +309,12 @@ def _unwritable(sample: EvalSample, error: Exception) -> EvalSample:
     text = f"the sample could not be written: {type(error).__name__}: {error}"
     failure = EvalError(message=text, traceback=text, traceback_ansi=text)
     return EvalSample(
-        id=sample.id, epoch=sample.epoch, input=str(sample.input), target=str(sample.target), uuid=sample.uuid, error=failure
+        id=sample.id,
+        epoch=sample.epoch,
+        input=str(sample.input),
+        target=str(sample.target),
+        uuid=sample.uuid,
+        error=failure,
     )
 
 

@@ -74,7 +74,9 @@ class Entry:
 def dos_time() -> tuple[int, int]:
     """The local time now, as (time, date) of a header."""
     now = time.localtime()
-    return now.tm_hour << 11 | now.tm_min << 5 | now.tm_sec // 2, (now.tm_year - 1980) << 9 | now.tm_mon << 5 | now.tm_mday
+    return now.tm_hour << 11 | now.tm_min << 5 | now.tm_sec // 2, (
+        now.tm_year - 1980
+    ) << 9 | now.tm_mon << 5 | now.tm_mday
 
 
 def _needs(name: bytes) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 
+from proctor.contracts import UsageError
 from proctor.log._zip_format import (
     CENTRAL,
     CENTRAL_MAGIC,
@@ -25,7 +26,6 @@ from proctor.log._zip_format import (
     decode_name,
     zip64_values,
 )
-from proctor.contracts import UsageError
 from proctor.log._zstd import decompress, inflate
 
 __all__ = ["BadLogError", "ZipReader", "walk_members"]
@@ -140,7 +140,7 @@ def _try_end(read: ReadRange, tail: bytes, tail_start: int, end: int) -> tuple[b
     _, _, _, _, count, length, offset, _ = END.unpack_from(tail, end)
     place = tail_start + end  # where the directory ends
     locator = end - END64_LOCATOR.size
-    if LIMIT16 == count or LIMIT32 in (length, offset):
+    if count == LIMIT16 or LIMIT32 in (length, offset):
         if locator < 0 or tail[locator : locator + 4] != END64_LOCATOR_MAGIC:
             return None
         wide = END64_LOCATOR.unpack_from(tail, locator)[2]
@@ -151,7 +151,9 @@ def _try_end(read: ReadRange, tail: bytes, tail_start: int, end: int) -> tuple[b
         place = wide
     if offset + length != place:
         return None
-    directory = tail[offset - tail_start : offset - tail_start + length] if offset >= tail_start else read(offset, place)
+    directory = (
+        tail[offset - tail_start : offset - tail_start + length] if offset >= tail_start else read(offset, place)
+    )
     if len(directory) != length or (count and directory[:4] != CENTRAL_MAGIC):
         return None
     return directory, count

@@ -56,7 +56,9 @@ class ZipBuilder:
         return self.add_compressed(
             [
                 (member_name(name), _crc(content), len(content), data)
-                for (name, content), data in zip(members, compress_many([content for _, content in members]), strict=True)
+                for (name, content), data in zip(
+                    members, compress_many([content for _, content in members]), strict=True
+                )
             ]
         )
 

@@ -26,7 +26,7 @@ def _compressor() -> Any:
 
 def compress(data: bytes) -> bytes:
     """``data`` as one frame that says its size."""
-    return _compressor().compress(data)  # type: ignore[no-any-return]
+    return bytes(_compressor().compress(data))
 
 
 def compress_stream() -> Any:
@@ -64,7 +64,7 @@ def decompress(data: bytes, size: int | None = None) -> bytes:
         found = _local.decompressor = zstandard.ZstdDecompressor()
     try:
         if size is not None and zstandard.frame_content_size(data) == size:
-            return found.decompress(data)  # type: ignore[no-any-return]  # the first frame is all there is
+            return bytes(found.decompress(data))  # the first frame is all there is
         parts = []
         while data:
             # decompress() and stream_reader() take a frame that is cut for complete: ask each frame for its end.
