@@ -1,0 +1,77 @@
+"""A program in a pseudo-terminal, whose window an emulator shows."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import termios
+from collections.abc import Mapping, Sequence
+
+from terminal_emulator import Terminal
+
+__all__ = ["PtyRun"]
+
+
+class PtyRun:
+    """Runs ``command`` in a pseudo-terminal of ``width`` x ``height`` that does not echo.
+
+    ``terminal`` is what a person sees, ``raw`` all that was written.
+    """
+
+    def __init__(
+        self, command: Sequence[str], *, width: int, height: int, env: Mapping[str, str], cwd: str | None = None
+    ) -> None:
+        self.terminal = Terminal(width, height)
+        self.raw = ""
+        self._master, slave = pty.openpty()
+        attributes = termios.tcgetattr(slave)
+        attributes[3] &= ~termios.ECHO
+        termios.tcsetattr(slave, termios.TCSANOW, attributes)
+        self._size(width, height)
+        clean = {name: value for name, value in env.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+        self.process = subprocess.Popen(
+            command,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            cwd=cwd,
+            env={"TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **clean},
+        )
+        os.close(slave)
+
+    def wait_for(self, text: str) -> None:
+        """Read until ``text`` stands on the screen."""
+        while text not in self.terminal.text:
+            if not self._read():
+                raise AssertionError(f"{text!r} never came:\n{self.terminal.text}")
+
+    def enter(self) -> None:
+        """Press the enter key."""
+        os.write(self._master, b"\n")
+
+    def resize(self, width: int, height: int) -> None:
+        """Change the window."""
+        self._size(width, height)
+        self.terminal.resize(width, height)
+
+    def finish(self) -> int:
+        """Read to the end and return the exit code."""
+        while self._read():
+            pass
+        os.close(self._master)
+        return self.process.wait()
+
+    def _read(self) -> bool:
+        try:
+            chunk = os.read(self._master, 65536).decode("utf-8", "replace")
+        except OSError:  # the other end is closed: Linux says EIO
+            return False
+        self.raw += chunk
+        self.terminal.feed(chunk)
+        return bool(chunk)
+
+    def _size(self, width: int, height: int) -> None:
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
