@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from display_snapshots import UNIT, finished
 
 from proctor.display import MetricSnapshot, report_text, unit_from_log
@@ -103,13 +104,26 @@ def test_a_log_becomes_the_unit_that_was_shown() -> None:
     assert "  outcomes  1 error (OSError 1), 1 without a score (refusal 1)" in report_text([unit])
 
 
-def test_coverage_counts_samples_when_epochs_were_reduced() -> None:
+@pytest.mark.parametrize(
+    ("reducer", "configured", "scored", "total"),
+    [
+        ("mean", None, 8, 10),
+        (None, None, 8, 10),  # the default reducer, not named in the log
+        (None, None, 25, 30),  # more scores than samples: nothing was reduced
+        (None, [], 8, 30),  # reducing was turned off
+    ],
+)
+def test_coverage_counts_samples_when_epochs_were_reduced(
+    reducer: str | None, configured: list[str] | None, scored: int, total: int
+) -> None:
     log = a_log()
     assert log.results is not None
     log.results.total_samples = 30
-    log.results.scores[0].reducer = "mean"
+    log.results.scores[0].reducer = reducer
+    log.results.scores[0].scored_samples = scored
     log.eval.config.epochs = 3
-    assert unit_from_log(log).results[0].total == 10
+    log.eval.config.epochs_reducer = configured
+    assert unit_from_log(log).results[0].total == total
 
 
 def test_two_reducers_of_one_scorer_are_told_apart() -> None:

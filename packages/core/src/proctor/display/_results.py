@@ -50,11 +50,22 @@ def unit_from_log(log: EvalLog, *, retries: int = 0) -> UnitSnapshot:
 def _metrics(log: EvalLog) -> Iterator[MetricSnapshot]:
     if log.results is None:
         return
-    epochs = log.eval.config.epochs or 1
     several = len({score.name for score in log.results.scores}) < len(log.results.scores)
     for score in log.results.scores:
-        planned = log.results.total_samples
-        yield from _score_metrics(score, planned // epochs if score.reducer else planned, several)
+        yield from _score_metrics(score, _planned(log, log.results, score), several)
+
+
+def _planned(log: EvalLog, results: EvalResults, score: EvalScore) -> int:
+    """What ``score`` could have counted: samples when their epochs were reduced to one score, else samples x epochs."""
+    epochs = log.eval.config.epochs or 1
+    once = results.total_samples // epochs
+    if score.reducer:
+        return once
+    # The default reducer is not always named in a log; more scores than samples mean that nothing was reduced.
+    reduced = (
+        log.eval.config.epochs_reducer != [] and (score.scored_samples or 0) + (score.unscored_samples or 0) <= once
+    )
+    return once if reduced else results.total_samples
 
 
 def _score_metrics(score: EvalScore, planned: int, show_reducer: bool) -> Iterator[MetricSnapshot]:
