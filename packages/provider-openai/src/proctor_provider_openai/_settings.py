@@ -46,7 +46,8 @@ def chat_settings(
     model: str, config: GenerateConfig, quirks: Quirks, official: bool, max_tokens: str
 ) -> dict[str, Any]:
     """The fields of a chat completion that ``config`` asks for."""
-    said = {name: value for name, value in config.__dict__.items() if value is not None}
+    # Only what was ever set: looking at all forty fields would cost as much as building the rest of the request.
+    said = {name: value for name in config.model_fields_set if (value := getattr(config, name)) is not None}
     if not said:
         return {}
     body: dict[str, Any] = {name: said[name] for name in _SIMPLE if name in said}

@@ -29,7 +29,7 @@ __all__ = ["Generation"]
 class Generation:
     """The attempts of one generate call; ``retries`` and ``record`` (the last raw call) can be read at any time."""
 
-    __slots__ = ("_config", "_infos", "_limits", "_messages", "_model", "_spent", "_tool_choice", "record", "retries")
+    __slots__ = ("_config", "_infos", "_limits", "_model", "_spent", "_tool_choice", "messages", "record", "retries")
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Generation:
         self.record = CallRecord()
         self.retries = 0
         self._model = model
-        self._messages = messages
+        self.messages = messages
         self._infos = infos
         self._tool_choice = tool_choice
         self._config = config
@@ -103,7 +103,7 @@ class Generation:
         token = current_call.set(self.record)
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + limit) as scope:
-                return await self._model.api.generate(self._messages, self._infos, self._tool_choice, config)
+                return await self._model.api.generate(self.messages, self._infos, self._tool_choice, config)
         finally:
             current_call.reset(token)
             if scope.cancelled_caught:

@@ -154,7 +154,7 @@ class Model:
     def _completed(self, event: ModelEvent, call: Generation, output: ModelOutput) -> None:
         event.__dict__.update(
             output=output,
-            call=model_logging().call(call.record, self.name, error=False),
+            call=model_logging().call(call.record, self.name, call.messages, output),
             retries=call.retries or None,
             working_time=output.time,
             completed=now_iso(),
@@ -170,7 +170,7 @@ class Model:
             event.error = "Cancelled by limit"
         else:
             event.error = f"{type(error).__name__}: {error}"
-            event.call = model_logging().call(call.record, self.name, error=True)
+            event.call = model_logging().call(call.record, self.name, call.messages, None)
         event.retries = call.retries or None
         event.pending = None
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
 from proctor.contracts._model import CallRecord
-from proctor.schema import ChatMessage, ContentImage, ModelCall
+from proctor.schema import ChatMessage, ContentImage, ModelCall, ModelOutput
 
 __all__ = ["KEPT_CALLS", "ModelLogging", "configure_model_logging", "model_logging"]
 
@@ -18,6 +18,7 @@ REMOVED = "<base64-data-removed>"
 
 _DATA_URI = re.compile(r"(data:[\w.+/-]*(?:;[\w.=+-]+)*;base64,).*", re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=\r\n-]+")
+_TEXTUAL = frozenset({"text", "reasoning", "tool_use"})
 _BASE64_KEYS = frozenset({"data", "file_data", "b64_json"})
 
 
@@ -31,11 +32,15 @@ class ModelLogging:
         self.log_images = log_images
         self._kept: dict[str, int] = {}
 
-    def call(self, record: CallRecord, model: str, *, error: bool) -> ModelCall | None:
+    def call(
+        self, record: CallRecord, model: str, messages: Sequence[ChatMessage], output: ModelOutput | None
+    ) -> ModelCall | None:
         """The raw call as the log keeps it, or None.
 
-        Errors are always kept; successes all, none, or the first five of a model.
+        A failed call (without ``output``) is always kept; of the others all, none, or the first five of a model. Media
+        are looked for only where the messages have some: the search would cost more than the rest of the record.
         """
+        error = output is None
         if record.request is None:
             return None
         if not error and self.log_model_api is not True:
@@ -44,8 +49,8 @@ class ModelLogging:
                 return None
             self._kept[model] = kept + 1
         return ModelCall(
-            request=without_media(record.request),
-            response=without_media(record.response),
+            request=without_media(record.request) if has_media(messages) else record.request,
+            response=without_media(record.response) if output is None or _says_media(output) else record.response,
             time=record.time,
             error=True if error else None,
         )
@@ -87,6 +92,20 @@ def _without_images(message: ChatMessage) -> ChatMessage:
         for part in message.content
     ]
     return message.model_copy(update={"content": content})
+
+
+def has_media(messages: Iterable[ChatMessage]) -> bool:
+    """Whether any message has content other than text, reasoning and tool use."""
+    for message in messages:
+        if not isinstance(message.content, str):
+            for part in message.content:
+                if part.type not in _TEXTUAL:
+                    return True
+    return False
+
+
+def _says_media(output: ModelOutput) -> bool:
+    return has_media(choice.message for choice in output.choices)
 
 
 def without_media(value: Any, key: str = "") -> Any:
