@@ -222,7 +222,8 @@ def test_a_task_package_is_named_without_being_imported(
 @pytest.mark.parametrize(
     ("kind", "name", "text"),
     [
-        ("model_providers", "acmee", "Did you mean 'acme'? Installed: acme."),
+        ("model_providers", "acmee", "Did you mean 'acme'?"),
+        ("model_providers", "qwertz", "Installed: acme."),
         (
             "model_providers",
             "bedrock",
@@ -232,7 +233,7 @@ def test_a_task_package_is_named_without_being_imported(
         ("sandbox_providers", "docker", "pip install --upgrade proctor-sandbox-docker"),
         ("log_stores", "s3", "pip install --upgrade proctor-log-s3"),
         ("runners", "slurm", "pip install --upgrade proctor-runner-slurm"),
-        ("displays", "qwertz", "See `proctor plugins`."),
+        ("displays", "qwertz", "None is installed: see `proctor plugins`."),
         ("displais", "rich", "Did you mean 'displays'?"),
     ],
 )

@@ -23,10 +23,8 @@ def unknown(kind: Kind, name: str, offered: list[str]) -> UsageError:
             parts.append(f"Did you mean {close[0]!r}?")
         distribution = known[close[0]]
         parts.append(f"{close[0]!r} comes with {distribution}: `pip install --upgrade {distribution}`.")
-    if offered:
-        parts.append(f"Installed: {', '.join(offered)}.")
     if not close:
-        parts.append("See `proctor plugins`.")
+        parts.append(f"Installed: {', '.join(offered)}." if offered else "None is installed: see `proctor plugins`.")
     return UsageError(" ".join(parts))
 
 
