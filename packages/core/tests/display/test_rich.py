@@ -114,6 +114,22 @@ def test_every_width_holds_one_frame_and_then_only_the_report(width: int) -> Non
     assert "".join(shown.split()) == "".join("".join(report_text([finished()])).split())
 
 
+@pytest.mark.parametrize("width", [64, 80, 100, 160])
+def test_long_scores_and_long_names_share_the_row(width: int) -> None:
+    metrics = tuple((f"{scorer}/{name}", 0.5) for scorer in ("match", "includes") for name in ("accuracy", "stderr"))
+    units = [replace(UNIT, name="arithmetic", metrics=metrics), replace(UNIT, name="b" * 70, model="openai/gpt-5")]
+    screen = Screen(width=width)
+    screen.display.start(at(0, *units))
+    first, second, *_ = screen.text().splitlines()
+    assert first.startswith("arithmetic")
+    assert second.startswith("bbbbbbbbbb")
+    assert "match/accur" in first
+    assert "stderr" not in first
+    assert "10/50" in first
+    if width >= 160:
+        assert "includes/accuracy 0.500" in first
+
+
 def test_a_path_is_never_broken_by_us() -> None:
     screen = Screen(width=30)
     screen.display.start(at(0))

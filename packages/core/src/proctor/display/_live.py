@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
@@ -12,7 +13,7 @@ from rich.text import Text
 
 from proctor.contracts import GateSnapshot, RunSnapshot, UnitSnapshot
 from proctor.display._pace import Pace
-from proctor.display._text import counts, duration, number, plural, shorten, tokens
+from proctor.display._text import counts, duration, headline, number, plural, shorten, tokens
 
 __all__ = ["live_view"]
 
@@ -24,6 +25,7 @@ _STYLE: Mapping[str, str] = {
     "error": "red",
     "cancelled": "yellow",
 }
+_GAP = 2  # columns between two columns
 _ORDER = ("running", "scoring", "error", "waiting", "cancelled", "done")  # who stays when there is no room for all
 
 
@@ -48,41 +50,61 @@ def _visible(units: Sequence[UnitSnapshot], room: int) -> list[int]:
 
 
 def _unit_table(snapshot: RunSnapshot, places: Sequence[int], paces: Mapping[int, Pace], width: int) -> RenderableType:
-    """Columns by importance: count, name, then score, bar, errors, time left and model as the width allows."""
-    several_models = len({unit.model for unit in snapshot.units}) > 1 or width >= 100
-    columns = [("name", 0), ("count", 0), ("score", 44), ("left", 54), ("bar", 70), ("errors", 100)]
-    wanted = [name for name, least in columns if width >= least]
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for name in wanted:
-        table.add_column(
-            no_wrap=True,
-            overflow="ellipsis",
-            justify="right" if name in ("count", "left") else "left",
-            ratio=1 if name == "name" else None,
-        )
-    table.expand = True
-    for place in places:
-        unit = snapshot.units[place]
-        cells = _cells(unit, paces.get(place), several_models, width)
-        table.add_row(*(cells[name] for name in wanted), style=_STYLE[unit.status])
+    """A row for each unit; columns appear by importance as the width allows."""
+    with_model = width >= 100 or len({unit.model for unit in snapshot.units}) > 1
+    rows = [(snapshot.units[place], paces.get(place)) for place in places]
+    widths = _widths([unit for unit, _ in rows], width, with_model)
+    table = Table.grid(padding=(0, _GAP, 0, 0))
+    for name, columns in widths.items():
+        justify: Literal["left", "right"] = "right" if name in ("count", "left") else "left"
+        table.add_column(no_wrap=True, overflow="ellipsis", justify=justify, width=columns)
+    for unit, pace in rows:
+        cells = _cells(unit, pace, with_model, widths)
+        table.add_row(*(cells[name] for name in widths), style=_STYLE[unit.status])
     return table
 
 
-def _cells(unit: UnitSnapshot, pace: Pace | None, with_model: bool, width: int) -> dict[str, RenderableType]:
+def _widths(units: Sequence[UnitSnapshot], width: int, with_model: bool) -> dict[str, int]:
+    """The columns' widths: the name and the scores share what the others leave, and neither takes all of it."""
+    fixed = {"count": max((len(_count(unit)) for unit in units), default=1)}
+    errors = 10 if any(unit.errors for unit in units) else 0
+    wanted = (("left", 12, 54), ("bar", 12 if width < 140 else 24, 70), ("errors", errors, 100))
+    fixed |= {name: columns for name, columns, least in wanted if columns and width >= least}
+    rest = max(1, width - sum(columns + _GAP for columns in fixed.values()))
+    names = max((len(_name(unit, with_model)) for unit in units), default=1)
+    scores = max((len(_score(unit)) for unit in units), default=0)
+    own = min(names, max(rest - scores - _GAP, rest // 2)) if width >= 44 else min(names, rest)
+    score = min(scores, rest - own - _GAP)
+    widths = {"name": max(1, own), "count": fixed.pop("count")}
+    if score >= 8 and width >= 44:
+        widths["score"] = score
+    return {**widths, **fixed}
+
+
+def _name(unit: UnitSnapshot, with_model: bool) -> str:
+    return f"{unit.name}  {unit.model}" if with_model else unit.name
+
+
+def _score(unit: UnitSnapshot) -> str:
+    return "  ".join(f"{label} {number(value)}" for label, value in headline(unit.metrics))
+
+
+def _cells(
+    unit: UnitSnapshot, pace: Pace | None, with_model: bool, widths: Mapping[str, int]
+) -> dict[str, RenderableType]:
     name = Text(unit.name, style="bold")
-    if with_model and width >= 64:
-        name.append(f"  {shorten(unit.model, max(12, width // 4))}", style="not bold dim")
-    score = "  ".join(f"{label} {number(value)}" for label, value in unit.metrics[: 1 if width < 90 else 3])
+    room = widths["name"] - len(unit.name) - 2
+    if with_model and room >= 8:
+        name.append(f"  {shorten(unit.model, room)}", style="not bold dim")
     failed = sum(unit.errors.values())
+    bar = ProgressBar(total=unit.total, completed=unit.done, width=widths.get("bar"), pulse=False)
     return {
         "name": name,
         "count": Text(_count(unit)),
-        "score": Text(score),
+        "score": Text(_score(unit)),
         "left": Text(_left(unit, pace)),
-        "errors": Text(plural(failed, "error"), style="red") if failed else "",
-        "bar": ProgressBar(total=unit.total or None, completed=unit.done, width=12 if width < 110 else 24, pulse=False)
-        if unit.total
-        else "",
+        "errors": Text(plural(failed, "error") if failed else "", style="red"),
+        "bar": bar if unit.total else Text(),
     }
 
 

@@ -10,7 +10,7 @@ from proctor.contracts import Display, RunSnapshot, UnitSnapshot
 from proctor.contracts._display import MessageLevel
 from proctor.display._pace import Pace
 from proctor.display._report import report_text
-from proctor.display._text import counts, duration, number, plural
+from proctor.display._text import counts, duration, headline, number, plural
 
 __all__ = ["PlainDisplay", "write_line"]
 
@@ -99,7 +99,7 @@ class PlainDisplay(Display):
             parts.append({"done": "done", "error": "failed"}.get(unit.status, unit.status))
         elif unit.status == "scoring":
             parts.append("scoring")
-        parts += [f"{label} {number(value)}" for label, value in unit.metrics]
+        parts += [f"{label} {number(value)}" for label, value in headline(unit.metrics)]
         if failed := sum(unit.errors.values()):
             parts.append(f"{plural(failed, 'error')} ({counts(unit.errors)})")
         pace = self._paces.get(place)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-__all__ = ["counts", "duration", "number", "plural", "shorten", "tokens"]
+__all__ = ["counts", "duration", "headline", "number", "plural", "shorten", "tokens"]
 
 
 def duration(seconds: float) -> str:
@@ -33,6 +33,12 @@ def number(value: float) -> str:
     if value and not 0.0005 <= abs(value) < 10_000:
         return f"{value:.3g}"
     return f"{value:.3f}"
+
+
+def headline(metrics: Sequence[tuple[str, float]], most: int = 4) -> list[tuple[str, float]]:
+    """The running metrics worth a place on one line: standard errors are for the end."""
+    shown = [(label, value) for label, value in metrics if not label.rpartition("/")[2].endswith("stderr")]
+    return shown[:most]
 
 
 def plural(count: int, noun: str) -> str:
