@@ -14,9 +14,9 @@ from proctor.log._read import (
 )
 from proctor.log._recover import recover_eval_log
 from proctor.log._rewrite import convert_eval_logs, write_eval_log
-from proctor.log._store import Store, StoreModel, store, store_as, use_store
+from proctor.log._store import Store, StoreModel, begin_store, store, store_as, use_store
 from proctor.log._summary import summarise
-from proctor.log._transcript import Span, Transcript, span, span_id, transcript, use_transcript
+from proctor.log._transcript import Span, Transcript, begin_transcript, span, span_id, transcript, use_transcript
 from proctor.log._writer import LogWriter
 from proctor.log._zip_read import BadLogError
 
@@ -31,6 +31,8 @@ __all__ = [
     "Store",
     "StoreModel",
     "Transcript",
+    "begin_store",
+    "begin_transcript",
     "convert_eval_logs",
     "json_changes",
     "list_eval_logs",

@@ -11,6 +11,15 @@ LONG = 100
 """Texts of more characters than this become attachments."""
 
 _PREFIX = "attachment://"
+# Where the peer's reader puts attachments back, found by trying each field; a reference anywhere else stays a reference.
+_MEDIA = frozenset({"image", "audio", "video", "document"})
+_TEXTS = {
+    "text": ("text",),
+    "reasoning": ("reasoning",),
+    "data": ("data",),
+    "tool_use": ("arguments", "result", "error"),
+    **{name: (name,) for name in _MEDIA},
+}
 _REMOVED = "<base64-data-removed>"
 
 
@@ -64,14 +73,56 @@ class Condenser:
             value[:] = [self.texts(item) if isinstance(item, (str, dict, list)) else item for item in value]
         return value
 
-    def media(self, value: Any) -> Any:
-        """JSON data with every long data URI replaced (containers are changed in place)."""
-        if isinstance(value, str):
-            return self.text(value) if len(value) > LONG and value.startswith("data:") else value
-        if isinstance(value, dict):
-            for key, item in value.items():
-                if isinstance(item, (str, dict, list)):
-                    value[key] = self.media(item)
-        elif isinstance(value, list):
-            value[:] = [self.media(item) if isinstance(item, (str, dict, list)) else item for item in value]
-        return value
+    def message(self, message: Any) -> Any:
+        """A message as JSON data with the long texts of its content replaced (changed in place)."""
+        content = message.get("content") if isinstance(message, dict) else None
+        if isinstance(content, str):
+            message["content"] = self.texts(content)
+        elif isinstance(content, list):
+            for part in content:
+                if isinstance(part, dict):
+                    for name in _TEXTS.get(part.get("type", ""), ()):
+                        if name in part:
+                            part[name] = self.texts(part[name])
+        return message
+
+    def media(self, content: Any) -> None:
+        """Replace the data URIs in content (JSON data, changed in place); texts stay."""
+        for part in content if isinstance(content, list) else [content]:
+            name = part.get("type") if isinstance(part, dict) else None
+            if name in _MEDIA:
+                value = part.get(name)
+                if isinstance(value, str) and len(value) > LONG and value.startswith("data:"):
+                    part[name] = self.text(value)
+
+    def event(self, kind: str, event: dict[str, Any]) -> None:
+        """Replace the long texts of an event (JSON data, changed in place) in the places where readers look for them."""
+        if kind == "model":
+            self._model(event)
+        elif kind == "tool":
+            self.texts(event["arguments"])
+            self.media(event.get("result"))
+        elif kind in ("state", "store"):
+            for change in event["changes"]:
+                if "value" in change:
+                    change["value"] = self.texts(change["value"])
+        elif kind == "info":
+            event["data"] = self.texts(event["data"])
+        elif kind == "sample_init":
+            event["state"] = self.texts(event["state"])
+            sample = event["sample"]
+            given = sample.get("input") if isinstance(sample, dict) else None
+            if isinstance(given, str):
+                sample["input"] = self.texts(given)
+            elif isinstance(given, list):
+                for message in given:
+                    self.message(message)
+
+    def _model(self, event: dict[str, Any]) -> None:
+        for message in event["input"]:
+            self.message(message)
+        for tool in event["tools"]:
+            tool["description"] = self.texts(tool.get("description", ""))
+        for choice in event["output"]["choices"]:
+            self.message(choice["message"])
+        self.texts(event.get("call"))

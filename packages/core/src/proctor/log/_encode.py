@@ -7,20 +7,12 @@ from typing import Any
 from proctor.log._condense import Condenser, has_long_text
 from proctor.log._json import decode, encode, fields
 from proctor.log._pool import EventList, MessagePool
-from proctor.schema import EvalRetryError, EvalSample, Event, ModelEvent
+from proctor.schema import EvalRetryError, EvalSample, Event, ModelEvent, UnknownEvent
 
 __all__ = ["encode_sample"]
 
 _CALL_KEYS = ("messages", "contents", "input", "inputs")  # where providers put the conversation
-# The parts of each event whose long texts become attachments. Scores, spans, errors and sandbox events stay as is.
-_CONDENSED = {
-    "model": ("output", "tools", "call"),
-    "tool": ("arguments", "view"),
-    "state": ("changes",),
-    "store": ("changes",),
-    "info": ("data",),
-    "sample_init": ("state",),
-}
+_CONDENSED = frozenset({"model", "tool", "state", "store", "info", "sample_init"})  # the events with long texts
 # The format demands these though their value may be null.
 _DEMANDED = {"info": "data", "sample_init": "state"}
 
@@ -57,8 +49,8 @@ def _body(body: dict[str, Any], condenser: Condenser) -> bytes:
     if b'"data:' in raw:
         tree = decode(raw)
         for name in ("input", "messages"):
-            if isinstance(tree.get(name), list):
-                condenser.media(tree[name])
+            for message in tree[name] if isinstance(tree.get(name), list) else ():
+                condenser.media(message.get("content"))
         raw = encode(tree)
     return raw[:-1]
 
@@ -81,24 +73,10 @@ def _event(event: Event, condenser: Condenser, pool: MessagePool | None) -> byte
         raw = encode(_pooled(event, pool))
     else:
         raw = encode(event)
-    if (kind not in _CONDENSED or not has_long_text(raw)) and (kind != "tool" or b'"data:' not in raw):
+    if kind not in _CONDENSED or not has_long_text(raw) or isinstance(event, UnknownEvent):
         return raw
-    return _condensed(kind, raw, condenser)
-
-
-def _condensed(kind: str, raw: bytes, condenser: Condenser) -> bytes:
     tree = decode(raw)
-    for name in _CONDENSED[kind]:
-        if name in tree:
-            tree[name] = condenser.texts(tree[name])
-    if kind == "model":
-        condenser.texts(tree["input"])
-    elif kind == "tool":
-        tree["result"] = condenser.media(tree.get("result"))
-        if tree["result"] is None:
-            del tree["result"]
-    elif kind == "sample_init" and isinstance(tree["sample"], dict) and "input" in tree["sample"]:
-        tree["sample"]["input"] = condenser.texts(tree["sample"]["input"])
+    condenser.event(kind, tree)
     return encode(tree)
 
 

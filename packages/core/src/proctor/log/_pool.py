@@ -70,7 +70,7 @@ class MessagePool:
             return known[2]
         raw = encode(message)
         if has_long_text(raw):
-            raw = encode(self.condenser.texts(decode(raw)))
+            raw = encode(self.condenser.message(decode(raw)))
         place = self._messages.setdefault(raw, len(self._messages))
         self._by_identity[id(message)] = (message, message.content, place)
         return place

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
-__all__ = ["Store", "StoreModel", "store", "store_as", "use_store"]
+__all__ = ["Store", "StoreModel", "begin_store", "store", "store_as", "use_store"]
 
 _T = TypeVar("_T")
 _S = TypeVar("_S", bound="StoreModel")
@@ -94,6 +94,11 @@ def store() -> Store:
         current = Store()
         _current.set(current)
     return current
+
+
+def begin_store(value: Store) -> None:
+    """Make ``value`` what ``store()`` returns in this task from here on."""
+    _current.set(value)
 
 
 @contextmanager

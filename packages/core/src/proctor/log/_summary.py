@@ -55,7 +55,7 @@ def summary_fields(sample: EvalSample) -> dict[str, Any]:
         "error": None if error is None else error.message,
         "limit": None if limit is None else limit.type,
         "limit_reason": None if limit is None else limit.reason,
-        "retries": len(value["error_retries"] or ()),
+        "retries": None if value["error_retries"] is None else len(value["error_retries"]),
         "completed": True,
         "message_count": len(value["messages"] or ()),
         "turn_count": value["turn_count"],

@@ -27,7 +27,7 @@ from proctor.schema import (
     quick_id,
 )
 
-__all__ = ["Span", "Transcript", "span", "span_id", "transcript", "use_transcript"]
+__all__ = ["Span", "Transcript", "begin_transcript", "span", "span_id", "transcript", "use_transcript"]
 
 _span: ContextVar[str | None] = ContextVar("proctor_span", default=None)
 
@@ -104,9 +104,15 @@ def transcript() -> Transcript:
     return _current.get() or Transcript()
 
 
+def begin_transcript(value: Transcript) -> None:
+    """Make ``value`` what ``transcript()`` returns in this task from here on, with no span open."""
+    _current.set(value)
+    _span.set(None)
+
+
 @contextmanager
 def use_transcript(value: Transcript) -> Iterator[Transcript]:
-    """Make ``value`` what ``transcript()`` returns inside the block, with no span open (the engine, for each sample)."""
+    """Make ``value`` what ``transcript()`` returns inside the block, with no span open (for the engine)."""
     token = _current.set(value)
     outer = _span.set(None)
     try:
