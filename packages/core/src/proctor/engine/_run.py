@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,24 @@ def run(
         settings["use_uvloop"] = _installed("uvloop")
     elif resolved.async_backend == "trio" and not _installed("trio"):
         raise UsageError("--async-backend trio needs the trio package: pip install 'proctor-core[trio]'")
-    return anyio.run(run_resolved, tasks, model, resolved, backend=resolved.async_backend, backend_options=settings)
+    with _calm_collector():
+        return anyio.run(run_resolved, tasks, model, resolved, backend=resolved.async_backend, backend_options=settings)
+
+
+@contextmanager
+def _calm_collector() -> Iterator[None]:
+    """Collect garbage less often: a sample makes hundreds of short-lived objects that reference counts free already.
+
+    The usual thresholds cost an eighth of the engine's time, most of it in looking again at modules that stay.
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def _installed(module: str) -> bool:

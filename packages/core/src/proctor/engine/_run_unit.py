@@ -39,6 +39,7 @@ __all__ = ["UnitRun"]
 
 _BACKLOG = 512  # samples that wait for the disk before the next one starts
 _PATIENCE = 0.01  # seconds between looks at the backlog
+_SHOWN = 0.1  # seconds between two running scores
 
 
 class UnitRun:
@@ -70,6 +71,7 @@ class UnitRun:
         self._failure: EvalError | None = None
         self._recorded = 0
         self._completed = 0
+        self._scores_due = 0.0
 
     async def run(self) -> EvalLog:
         """Run all samples and return the log's header.
@@ -181,9 +183,15 @@ class UnitRun:
             self._completed += 1
             self._results.add(sample.id, sample.epoch, sample.scores, sample.metadata)
             self._note_outcome(sample)
-            if self.unit.options.score_display:
-                self._progress.metrics = tuple(self._results.running())
+            self._show_scores()
         self._writer.write(sample, on_ack=self._acknowledged)
+
+    def _show_scores(self) -> None:
+        """Bring the running scores up to date, as often as a screen can show them."""
+        now = time.monotonic()
+        if self.unit.options.score_display and now >= self._scores_due:
+            self._progress.metrics = tuple(self._results.running())
+            self._scores_due = now + _SHOWN
 
     def _note_outcome(self, sample: EvalSample) -> None:
         outcomes = self._progress.outcomes
@@ -219,8 +227,11 @@ class UnitRun:
         total = self.unit.total if self.unit.total is not None else self._recorded
         results: EvalResults | None = None
         if self._failure is None:
-            results = self._results.results(total, self._completed)
-            results.metadata = {**(results.metadata or {}), "proctor": {"outcomes": self._outcomes(total)}}
+            try:
+                results = self._results.results(total, self._completed)
+                results.metadata = {**(results.metadata or {}), "proctor": {"outcomes": self._outcomes(total)}}
+            except Exception as error:  # a metric of the task's own that raises: the samples are kept all the same
+                self._failure, status = eval_error(error), "error"
         self._stats.completed_at = now_iso_seconds()
         self._writer.finish(status, results, self._stats, error=self._failure)
         log = EvalLog(

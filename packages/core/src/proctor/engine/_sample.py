@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ import anyio
 
 from proctor.engine._errors import eval_error
 from proctor.engine._unit import Unit
-from proctor.limits import LimitExceededError, SampleLimits, use_limits
-from proctor.log import Store, Transcript, now_iso, span, use_store, use_transcript
+from proctor.limits import LimitExceededError, SampleLimits, begin_limits
+from proctor.log import Store, Transcript, begin_store, begin_transcript, now_iso, span
 from proctor.model import configure_model_logging
 from proctor.sandbox import sample_sandbox
 from proctor.schema import (
@@ -92,53 +92,52 @@ async def run_sample(
     state = state_from_sample(
         sample, model=unit.model.name, sample_id=sample.id, epoch=epoch, uuid=attempt.uuid, store=store
     )
-    with ExitStack() as stack:
-        stack.enter_context(use_limits(limits))
-        stack.enter_context(use_store(store))
-        stack.enter_context(use_transcript(transcript))
-        configure_model_logging(unit.options.log_model_api, unit.options.log_images)
-        set_sample_state(state)
-        try:
-            await _run(attempt, state, transcript, limits)
-        except anyio.get_cancelled_exc_class():
-            attempt.error = EvalError(message="CancelledError()", traceback="", traceback_ansi="")
-            on_cancel(_finished(attempt, sample_state() or state, transcript, limits))
-            raise
-        except Exception as error:
-            attempt.error = eval_error(error)
-            transcript.event(ErrorEvent(error=attempt.error.model_dump()))
-        return _finished(attempt, sample_state() or state, transcript, limits)
+    # Each sample has a task of its own, so what is set here needs no resetting and reaches no other sample.
+    begin_limits(limits)
+    begin_store(store)
+    begin_transcript(transcript)
+    configure_model_logging(unit.options.log_model_api, unit.options.log_images)
+    set_sample_state(state)
+    try:
+        await _run(attempt, state, transcript, limits)
+    except anyio.get_cancelled_exc_class():
+        attempt.error = EvalError(message="CancelledError()", traceback="", traceback_ansi="")
+        on_cancel(_finished(attempt, sample_state() or state, transcript, limits))
+        raise
+    except Exception as error:
+        attempt.error = eval_error(error)
+        transcript.event(ErrorEvent(error=attempt.error.model_dump()))
+    return _finished(attempt, sample_state() or state, transcript, limits)
 
 
 async def _run(attempt: Attempt, state: TaskState, transcript: Transcript, limits: SampleLimits) -> None:
-    unit = attempt.unit
     with span("init", type="init"):
         transcript.event(SampleInitEvent(sample=attempt.sample, state=_initial(attempt.sample, state)))
-    async with _sandbox(attempt):
-        try:
-            attempt.phase = "solve"
-            state = await _solve(attempt, state, transcript, limits)
-            if attempt.scorers:
-                attempt.phase = "score"
-                await _score(attempt, state, transcript, limits)
-        finally:
-            if unit.task.cleanup is not None:
-                with anyio.CancelScope(shield=True):
-                    outcome = unit.task.cleanup(state)
-                    if inspect.isawaitable(outcome):
-                        await outcome
-
-
-@asynccontextmanager
-async def _sandbox(attempt: Attempt) -> AsyncIterator[None]:
-    unit = attempt.unit
-    spec = attempt.sample.sandbox or unit.sandbox
+    spec = attempt.sample.sandbox or attempt.unit.sandbox
     if spec is None:
-        yield
+        await _inside(attempt, state, transcript, limits)
         return
+    unit = attempt.unit
     spec, sample = _rooted(spec, attempt.sample, unit.task.folder)
     async with sample_sandbox(spec, unit.name, sample, cleanup=unit.options.sandbox_cleanup):
-        yield
+        await _inside(attempt, state, transcript, limits)
+
+
+async def _inside(attempt: Attempt, state: TaskState, transcript: Transcript, limits: SampleLimits) -> None:
+    """Solve and score, in the sandbox if there is one."""
+    cleanup = attempt.unit.task.cleanup
+    try:
+        attempt.phase = "solve"
+        state = await _solve(attempt, state, transcript, limits)
+        if attempt.scorers:
+            attempt.phase = "score"
+            await _score(attempt, state, transcript, limits)
+    finally:
+        if cleanup is not None:
+            with anyio.CancelScope(shield=True):
+                outcome = cleanup(state)
+                if inspect.isawaitable(outcome):
+                    await outcome
 
 
 def _rooted(spec: SandboxSpec, sample: Sample, folder: str | None) -> tuple[SandboxSpec, Sample]:
@@ -166,7 +165,7 @@ async def _solve(attempt: Attempt, state: TaskState, transcript: Transcript, lim
         return await model_generate(model, state, tool_calls, cache, config)
 
     try:
-        with limits.enforce(), span("solvers", type="solvers"):
+        with limits.enforce() if limits.timed else nullcontext(), span("solvers", type="solvers"):
             return await run_solver(attempt.unit.solver, state, generate)
     except LimitExceededError as reached:
         attempt.limit = EvalSampleLimit(type=reached.type, limit=reached.limit, reason=reached.message)  # type: ignore[arg-type]  # an unknown kind is refused here

@@ -10,7 +10,7 @@ import anyio
 
 from proctor.schema import ModelUsage
 
-__all__ = ["LimitExceededError", "SampleLimits", "sample_limits", "use_limits"]
+__all__ = ["LimitExceededError", "SampleLimits", "begin_limits", "sample_limits", "use_limits"]
 
 
 class LimitExceededError(Exception):
@@ -148,6 +148,11 @@ class SampleLimits:
             left = self.working_limit - self.working_time()
             self._scope.deadline = anyio.current_time() + max(0.0, left)
 
+    @property
+    def timed(self) -> bool:
+        """Whether there is a time or working limit to enforce."""
+        return self.time_limit is not None or self.working_limit is not None
+
     @contextmanager
     def enforce(self) -> Iterator[None]:
         """Hold the time and working limits over the code inside.
@@ -155,9 +160,6 @@ class SampleLimits:
         Raises:
             LimitExceededError: when one of them ran out; the code inside was cancelled.
         """
-        if self.time_limit is None and self.working_limit is None:
-            yield
-            return
         with anyio.move_on_after(self.time_limit) as timed, anyio.move_on_after(self.working_limit) as working:
             self._scope = working
             try:
@@ -176,6 +178,11 @@ _current: ContextVar[SampleLimits | None] = ContextVar("proctor_sample_limits", 
 def sample_limits() -> SampleLimits | None:
     """The limits of the sample that is running here."""
     return _current.get()
+
+
+def begin_limits(limits: SampleLimits) -> None:
+    """Make ``limits`` those of this task from here on (the engine runs each sample in a task of its own)."""
+    _current.set(limits)
 
 
 @contextmanager
