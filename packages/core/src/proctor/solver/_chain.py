@@ -103,7 +103,7 @@ def chain(*solvers: SolverLike | Sequence[SolverLike]) -> Solver:
     """
     flat: list[SolverLike] = []
     for each in solvers:
-        if isinstance(each, Sequence) and not isinstance(each, Chain):
+        if isinstance(each, Sequence) and not isinstance(each, (Chain, str)):
             flat.extend(each)
         else:
             flat.append(each)
