@@ -16,10 +16,7 @@ __all__ = ["main"]
 
 _INTERRUPTED = 130
 _DEBUG = "PROCTOR_DEBUG"
-# Since click 8.2 a group without a command raises its help.
-_HELP: tuple[type[click.ClickException], ...] = (
-    (click.exceptions.NoArgsIsHelpError,) if hasattr(click.exceptions, "NoArgsIsHelpError") else ()
-)
+_COMPLETE = "_PROCTOR_COMPLETE"  # set by a shell that asks for completions
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,6 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
+        if not arguments and _COMPLETE not in os.environ:
+            click.echo(root.get_help(click.Context(root, info_name="proctor")), err=True)
+            return 2
         _load_env_file()
         result = root.main(arguments, prog_name="proctor", standalone_mode=False)
         sys.stdout.flush()
@@ -40,9 +40,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return stop.exit_code
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
-    except _HELP as error:
-        click.echo(error.format_message(), err=True)
-        return 2
     except click.ClickException as error:
         return _tell(error, *_click_message(error), exit_code=2)
     except UsageError as error:

@@ -70,7 +70,8 @@ def _widths(units: Sequence[UnitSnapshot], width: int, with_model: bool) -> dict
     errors = 10 if any(unit.errors for unit in units) else 0
     wanted = (("left", 12, 54), ("bar", 12 if width < 140 else 24, 70), ("errors", errors, 100))
     fixed |= {name: columns for name, columns, least in wanted if columns and width >= least}
-    rest = max(1, width - sum(columns + _GAP for columns in fixed.values()))
+    # One gap more than there are: older versions of rich pad the last column too.
+    rest = max(1, width - _GAP - sum(columns + _GAP for columns in fixed.values()))
     names = max((len(_name(unit, with_model)) for unit in units), default=1)
     scores = max((len(_score(unit)) for unit in units), default=0)
     own = min(names, max(rest - scores - _GAP, rest // 2)) if width >= 44 else min(names, rest)
