@@ -41,6 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
     except click.ClickException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # since click 8.2; its message is the help
+            click.echo(error.format_message(), err=True)
+            return 2
         return _tell(error, *_click_message(error), exit_code=2)
     except UsageError as error:
         return _tell(error, str(error), "", exit_code=2)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from proctor.contracts import Display, RunSnapshot
-from proctor.contracts._display import MessageLevel
+from proctor.contracts import Display, MessageLevel, RunSnapshot
 
 __all__ = ["NoneDisplay"]
 

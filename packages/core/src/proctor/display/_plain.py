@@ -6,8 +6,7 @@ import sys
 from collections import Counter
 from typing import TextIO
 
-from proctor.contracts import Display, RunSnapshot, UnitSnapshot
-from proctor.contracts._display import MessageLevel
+from proctor.contracts import Display, MessageLevel, RunSnapshot, UnitSnapshot
 from proctor.display._pace import Pace
 from proctor.display._report import report_text
 from proctor.display._text import counts, duration, headline, number, plural

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from proctor.contracts import MetricSnapshot, UnitSnapshot
 
 if TYPE_CHECKING:
-    from proctor.contracts._display import UnitStatus
+    from proctor.contracts import UnitStatus
     from proctor.schema import EvalLog, EvalResults, EvalScore
 
 __all__ = ["unit_from_log"]

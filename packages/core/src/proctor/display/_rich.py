@@ -10,8 +10,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from proctor.contracts import Display, RunSnapshot
-from proctor.contracts._display import MessageLevel
+from proctor.contracts import Display, MessageLevel, RunSnapshot
 from proctor.display._frame import Frame
 from proctor.display._live import live_view
 from proctor.display._pace import Pace
