@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from proctor import plugins
@@ -15,7 +15,6 @@ from proctor.engine._task import Epochs, Task, task_info
 from proctor.engine._unit import Unit, unit_identity
 from proctor.model import GenerateConfig, Model, get_model, use_models
 from proctor.registry import create
-from proctor.schema import SandboxSpec
 from proctor.scorer import create_reducers, eval_scorers
 from proctor.solver import SolverLike
 
@@ -85,11 +84,12 @@ def _unit(
 ) -> Unit:
     if model is None:
         model = _model(task.model, options) if task.model else get_model()
-    _check_backend("model_providers", model.name.partition("/")[0], options.async_backend)
+    plugins.check_backend(plugins.get("model_providers", model.name.partition("/")[0]), options.async_backend)
     model = model.with_config(task.config.merge(options.config))
     roles = {**resolve_roles(task.model_roles), **roles}
     sandbox = options.sandbox or task.sandbox
-    _check_sandbox(sandbox, options.async_backend)
+    if sandbox is not None:
+        plugins.check_backend(plugins.get("sandbox_providers", sandbox.type), options.async_backend)
     epochs = _epochs(task, options)
     samples = _select(task, options, selected)
     solver = _solver(task, options)
@@ -171,18 +171,3 @@ def _solver(task: Task, options: RunOptions) -> SolverLike:
         except LookupError as error:
             raise UsageError(str(error.args[0])) from error
     return solver
-
-
-def _check_sandbox(sandbox: SandboxSpec | None, backend: str) -> None:
-    if sandbox is not None:
-        _check_backend("sandbox_providers", sandbox.type, backend)
-
-
-def _check_backend(kind: str, name: str, backend: str) -> None:
-    backends: Iterable[str] = plugins.get(kind, name).backends
-    if backend not in backends:
-        what = "model provider" if kind == "model_providers" else "sandbox"
-        raise UsageError(
-            f"the {what} {name!r} runs on {' and '.join(backends)} only: leave out --async-backend {backend} "
-            "(and PROCTOR_ASYNC_BACKEND)"
-        )

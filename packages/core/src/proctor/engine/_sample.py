@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 
+from proctor.agent import use_scorers
 from proctor.engine._errors import eval_error
 from proctor.engine._unit import Unit
 from proctor.limits import LimitExceededError, SampleLimits, begin_limits
@@ -165,7 +166,8 @@ async def _solve(attempt: Attempt, state: TaskState, transcript: Transcript, lim
         return await model_generate(model, state, tool_calls, cache, config)
 
     try:
-        with limits.enforce() if limits.timed else nullcontext(), span("solvers", type="solvers"):
+        timed = limits.enforce() if limits.timed else nullcontext()
+        with timed, use_scorers(attempt.scorers), span("solvers", type="solvers"):
             return await run_solver(attempt.unit.solver, state, generate)
     except LimitExceededError as reached:
         attempt.limit = EvalSampleLimit(type=reached.type, limit=reached.limit, reason=reached.message)  # type: ignore[arg-type]  # an unknown kind is refused here

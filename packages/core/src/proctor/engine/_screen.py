@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from proctor import plugins
-from proctor.contracts import Display, MessageLevel, RunSnapshot, UsageError
+from proctor.contracts import Display, MessageLevel, RunSnapshot
 
 __all__ = ["Screen", "component_settings", "make_display"]
 
@@ -34,14 +34,8 @@ def make_display(name: str | None) -> Display:
 
 def component_settings(kind: str, spec: str) -> tuple[Any, Any]:
     """The record that ``name[:key=value,...]`` names, and its arguments."""
-    name, _, settings = spec.partition(":")
-    given: dict[str, str] = {}
-    for part in filter(None, settings.split(",")):
-        key, equals, value = part.partition("=")
-        if not equals:
-            raise UsageError(f"{spec!r}: {part!r} is no setting: write {name}:key=value")
-        given[key.strip()] = value
-    record = plugins.get(kind, name)
+    name, given = plugins.component_spec(spec)
+    record: Any = plugins.get(kind, name)
     return record, plugins.build_args(record, given, flag=f"{name}:")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
@@ -67,10 +68,16 @@ def eval_spec(unit: Unit, run_id: str, revision: EvalRevision | None) -> EvalSpe
         config=_config(unit),
         revision=revision,
         packages={"proctor-core": proctor.__version__, **plugins.used()},
-        metadata={**task.metadata, **options.metadata, "proctor": {"unit": unit.id, "plugins": plugins.used()}},
+        metadata={**task.metadata, **options.metadata, "proctor": _own(unit)},
         scorers=eval_scorers(unit.scorers) or None,
         metrics=loggable(task.metrics),
     )
+
+
+def _own(unit: Unit) -> dict[str, Any]:
+    """What only Proctor reads: the unit's identity, the plugins that took part, and those that could not."""
+    faults = [loggable(asdict(fault)) for fault in plugins.faults()]
+    return {"unit": unit.id, "plugins": plugins.used(), **({"plugin_faults": faults} if faults else {})}
 
 
 def _dataset(unit: Unit) -> EvalDataset:
