@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
@@ -103,13 +104,19 @@ def _logged(value: Any) -> Any:
     return loggable(value)
 
 
+def is_factory(made: object) -> bool:
+    """Whether ``made`` is a decorated function itself, not what it returns: parentheses were forgotten."""
+    # What @scorer, @metric and @score_reducer return wraps the author's function; what that returns hardly ever does.
+    return is_registered(made) and hasattr(made, "__wrapped__") and not inspect.iscoroutinefunction(made)
+
+
 def scorer_metrics(scorer: Scorer) -> MetricsSpec:
     """The metrics that a scorer was declared with.
 
     Raises:
         UsageError: if ``scorer`` was not made by a function with ``@scorer``.
     """
-    if not is_registered(scorer, "scorer"):
+    if not is_registered(scorer, "scorer") or is_factory(scorer):
         raise UsageError(
             f"{short_name(scorer)} is no scorer: decorate the function that makes it with @scorer(metrics=[...]) and "
             f"give what it returns (scorer=my_scorer(), with parentheses)"

@@ -23,11 +23,14 @@ class _Grouped(Accumulator):
         self._label = label
         self._template = template
         self._groups: dict[str, Accumulator] = {}
+        self._first: dict[str, float] = {}
         self._all = accumulator_of(metric) if overall == "samples" else None
         self._count = 0
 
     def add(self, score: SampleScore) -> None:
-        self._group(str(metadata_field(score, self._field, "grouped(...)"))).add(score)
+        name = str(metadata_field(score, self._field, "grouped(...)"))
+        self._group(name).add(score)
+        self._seen(name, math.inf if score.position is None else score.position)
         self._count += 1
         if self._all is not None:
             self._all.add(score)
@@ -37,15 +40,21 @@ class _Grouped(Accumulator):
             self._groups[name] = accumulator_of(self._metric)
         return self._groups[name]
 
+    def _seen(self, name: str, position: float) -> None:
+        self._first[name] = min(self._first.get(name, math.inf), position)
+
     def merge(self, other: Self) -> None:
         for name, group in other._groups.items():
             self._group(name).merge(group)
+            self._seen(name, other._first[name])
         self._count += other._count
         if self._all is not None and other._all is not None:
             self._all.merge(other._all)
 
     def result(self) -> Value:
-        groups = {name: group.result() for name, group in self._groups.items()}
+        # In the order of the samples, not of their ends: the first one is what a headline shows.
+        names = sorted(self._groups, key=self._first.__getitem__)
+        groups = {name: self._groups[name].result() for name in names}
         named: dict[str, str | int | float | bool | None] = {}
         for name, value in groups.items():
             named[self._template.format(group_name=name)] = _one_number(value)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from proctor.contracts import UsageError
-from proctor.registry import create, is_registered, registered, registry_info
+from proctor.registry import create, is_registered, registry_info
 from proctor.schema import Score, Value
-from proctor.scorer._decorators import score_reducer
+from proctor.scorer._decorators import is_factory, score_reducer
 from proctor.scorer._types import ScoreReducer, ValueToFloat
 from proctor.scorer._value import to_float as default_to_float
 
@@ -226,9 +226,8 @@ def create_reducers(reducers: str | ScoreReducer | Sequence[str | ScoreReducer])
 
 def _made(reducer: ScoreReducer) -> ScoreReducer:
     # `reducer=mean_score` without parentheses is a slip that would fail only after the last sample.
-    factory = registered("reducer").get(registry_info(reducer).name) if is_registered(reducer, "reducer") else None
-    made: ScoreReducer = factory() if factory is reducer else reducer
-    return made
+    made: Any = reducer
+    return made() if is_factory(reducer) else reducer
 
 
 def _create(name: str) -> ScoreReducer:

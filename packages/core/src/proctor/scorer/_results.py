@@ -9,10 +9,13 @@ from proctor.schema import EvalResults, EvalSampleScore, EvalScorer, HeadlineMet
 from proctor.scorer._decorators import logged_params, scorer_metrics, short_name
 from proctor.scorer._reducers import check_reducers, is_nan, mean_score, reducer_name
 from proctor.scorer._stream import MetricPlan, Stream
-from proctor.scorer._types import Metric, MetricsSpec, Scorer, ScoreReducer
+from proctor.scorer._types import Metric, MetricsSpec, SampleScore, Scorer, ScoreReducer
 from proctor.scorer._value import to_float
 
 OnReduction: TypeAlias = Callable[[str, str | None, EvalSampleScore], None]
+
+# A sample's id, metadata and position.
+_About: TypeAlias = tuple[int | str, dict[str, Any] | None, int | None]
 
 _RUNNING = 8
 
@@ -59,8 +62,7 @@ class ResultsBuilder:
         self._unreduced = [
             (name, stream) for name, some in self._streams.items() for stream in some if stream.wants_unreduced
         ]
-        self._open: dict[int | str, list[tuple[int, dict[str, Score | None]]]] = {}
-        self._metadata: dict[int | str, dict[str, Any] | None] = {}
+        self._open: dict[int | str, tuple[_About, list[tuple[int, dict[str, Score | None]]]]] = {}
         self._error: Exception | None = None
 
     def add(
@@ -69,6 +71,7 @@ class ResultsBuilder:
         epoch: int,
         scores: Mapping[str, Score | None] | None,
         sample_metadata: dict[str, Any] | None = None,
+        position: int | None = None,
     ) -> None:
         """Take one sample of one epoch into account.
 
@@ -77,48 +80,52 @@ class ResultsBuilder:
             epoch: which epoch, from 1.
             scores: its scores by scorer; ``None`` (of all, or of one) when there is none, as after an error.
             sample_metadata: the sample's metadata, for metrics by group.
+            position: the sample's place in the order of the run, by which groups and keys are put in order; the id by
+                default, if it is a number.
         """
+        if position is None and isinstance(sample_id, int):
+            position = sample_id
         given = scores or {}
+        about = (sample_id, sample_metadata, position)
         for name, stream in self._unreduced:
             if (score := given.get(name)) is not None:
-                stream.add_unreduced(score, sample_id, sample_metadata)
+                stream.add_unreduced(_sample_score(score, name, about))
         if not self._reducers:
             for name, streams in self._streams.items():
                 if (score := given.get(name)) is not None:
-                    streams[0].add(score, sample_id, sample_metadata)
+                    streams[0].add(_sample_score(score, name, about))
         elif self._epochs == 1:
             for name, score in given.items():
                 if score is not None and name in self._streams:
-                    self._reduce(name, [score], sample_id, sample_metadata)
+                    self._reduce(name, [score], about)
         else:
-            seen = self._open.setdefault(sample_id, [])
+            _, seen = self._open.setdefault(sample_id, (about, []))
             seen.append((epoch, dict(given)))
-            self._metadata.setdefault(sample_id, sample_metadata)
             if len(seen) >= self._epochs:
                 self._close(sample_id)
 
     def _close(self, sample_id: int | str) -> None:
-        # By epoch, not in the order in which they ended: which answer, metadata or tied score comes first must not depend
-        # on timing.
-        epochs = sorted(self._open.pop(sample_id), key=lambda one: one[0])
-        metadata = self._metadata.pop(sample_id)
+        # By epoch, not in the order in which they ended: which answer, metadata or tied score comes first must not
+        # depend on timing.
+        about, seen = self._open.pop(sample_id)
+        epochs = sorted(seen, key=lambda one: one[0])
         for name in self._streams:
             scores = [score for _, given in epochs if (score := given.get(name)) is not None]
             if scores:
-                self._reduce(name, scores, sample_id, metadata)
+                self._reduce(name, scores, about)
 
-    def _reduce(self, name: str, scores: list[Score], sample_id: int | str, metadata: dict[str, Any] | None) -> None:
+    def _reduce(self, name: str, scores: list[Score], about: _About) -> None:
         for (label, reducer), stream in zip(self._reducers, self._streams[name], strict=True):
             try:
                 # The usual case, a single epoch by its mean, without the general machinery.
                 reduced = _mean_of_one(scores[0]) if self._by_mean and len(scores) == 1 else reducer(scores)
             except Exception as error:
-                error.add_note(f"while the epochs of sample {sample_id!r} were reduced for the scorer {name}")
+                error.add_note(f"while the epochs of sample {about[0]!r} were reduced for the scorer {name}")
                 self._error = self._error or error
                 return
-            stream.add(reduced, sample_id, metadata)
+            stream.add(_sample_score(reduced, name, about))
             if self._on_reduction is not None:
-                self._on_reduction(name, label, _sample_score(reduced, sample_id))
+                self._on_reduction(name, label, _logged_score(reduced, about[0]))
 
     def results(self, total_samples: int, completed_samples: int) -> EvalResults:
         """The results; to be asked for once, after the last ``add``.
@@ -174,7 +181,11 @@ def _with_value(score: Score, value: Any) -> Score:
     )
 
 
-def _sample_score(score: Score, sample_id: int | str) -> EvalSampleScore:
+def _sample_score(score: Score, scorer: str, about: _About) -> SampleScore:
+    return SampleScore(score, about[0], about[1], scorer, about[2])
+
+
+def _logged_score(score: Score, sample_id: int | str) -> EvalSampleScore:
     return EvalSampleScore(
         value=score.value,
         answer=score.answer,

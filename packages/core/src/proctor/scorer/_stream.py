@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from proctor.contracts import UsageError
-from proctor.registry import registered
-from proctor.schema import EvalScore, Score
+from proctor.schema import EvalScore
 from proctor.scorer._cell import Cell
+from proctor.scorer._decorators import is_factory
 from proctor.scorer._reducers import is_nan
 from proctor.scorer._types import Metric, MetricsSpec, SampleScore
 
@@ -59,7 +61,7 @@ def _checked(metric: object, where: str) -> Any:
             f"{where}: {metric!r} is no metric; write accuracy(), with parentheses, or a function of scores"
         )
     # `accuracy` without its parentheses is a slip that would otherwise show after the last sample.
-    return metric() if metric in registered("metric").values() else metric
+    return metric() if is_factory(metric) else metric
 
 
 class Stream:
@@ -80,57 +82,59 @@ class Stream:
         self._total = 0
         self._whole = None if plan.whole is None else Cell(plan.whole)
         self._keys: dict[str, Cell | None] = {}
+        self._places: dict[str, tuple[float, int]] = {}
         self._error: UsageError | None = None
         self.wants_unreduced = any(
             Cell(metrics).wants_unreduced for metrics in [plan.whole or [], *(some for _, some in plan.keyed)]
         )
 
-    def add(self, score: Score, sample_id: int | str, metadata: dict[str, Any] | None) -> None:
+    def add(self, sample: SampleScore) -> None:
         """Take a score into account."""
         self._total += 1
-        value = score.value
+        value = sample.score.value
         if type(value) is float and value != value:
             return
         if self._whole is not None:
-            self._whole.add(SampleScore(score, sample_id, metadata, self._scorer))
+            self._whole.add(sample)
         if self._plan.keyed:
-            for key, part in self._parts(score, sample_id, metadata):
-                cell = self._cell(key)
-                if cell is not None:
-                    cell.add(part)
+            for cell, part in self._parts(sample):
+                cell.add(part)
 
-    def add_unreduced(self, score: Score, sample_id: int | str, metadata: dict[str, Any] | None) -> None:
+    def add_unreduced(self, sample: SampleScore) -> None:
         """Take the score of one epoch into account, in the metrics that want those."""
-        if is_nan(score.value):
+        if is_nan(sample.score.value):
             return
         if self._whole is not None:
-            self._whole.add_unreduced(SampleScore(score, sample_id, metadata, self._scorer))
+            self._whole.add_unreduced(sample)
         if self._plan.keyed:
-            for key, part in self._parts(score, sample_id, metadata):
-                cell = self._cell(key)
-                if cell is not None:
-                    cell.add_unreduced(part)
+            for cell, part in self._parts(sample):
+                cell.add_unreduced(part)
 
-    def _parts(
-        self, score: Score, sample_id: int | str, metadata: dict[str, Any] | None
-    ) -> Iterator[tuple[str, SampleScore]]:
+    def _parts(self, sample: SampleScore) -> Iterator[tuple[Cell, SampleScore]]:
+        score = sample.score
         if not isinstance(score.value, dict):
             keys = ", ".join(repr(pattern) for pattern, _ in self._plan.keyed)
             self._error = self._error or UsageError(
                 f"the scorer {self._scorer} has metrics for the keys {keys}, but gave {score.value!r} for sample "
-                f"{sample_id!r}: return a dict with these keys as the score's value, or give a plain list of metrics"
+                f"{sample.sample_id!r}: return a dict with these keys as the score's value, or give a plain list of "
+                f"metrics"
             )
             return
-        for key, value in score.value.items():
-            if not is_nan(value):
+        position = math.inf if sample.position is None else sample.position
+        for place, (key, value) in enumerate(score.value.items()):
+            cell = self._cell(key, (position, place))
+            if cell is not None and not is_nan(value):
                 # A missing value of a key counts as 0, as it does when epochs are reduced.
                 part = score.model_copy(update={"value": 0.0 if value is None else value})
-                yield key, SampleScore(part, sample_id, metadata, self._scorer)
+                yield cell, replace(sample, score=part)
 
-    def _cell(self, key: str) -> Cell | None:
+    def _cell(self, key: str, place: tuple[float, int]) -> Cell | None:
         if key not in self._keys:
             metrics = self._plan.of_key(key)
             self._keys[key] = Cell(metrics, keyed=True) if metrics else None
+            self._places[key] = place
+        elif place < self._places[key]:
+            self._places[key] = place
         return self._keys[key]
 
     def results(self) -> list[EvalScore]:
@@ -142,8 +146,9 @@ class Stream:
         if self._error is not None:
             raise self._error
         rows = [] if self._whole is None else [self._row(self._scorer, self._whole)]
-        keys = self._plan.key_order(list(self._keys))
-        return rows + [self._row(key, self._cell(key) or Cell(self._plan.of_key(key), keyed=True)) for key in keys]
+        # Keys in the order of the samples, not of their ends.
+        keys = self._plan.key_order(sorted(self._keys, key=self._places.__getitem__))
+        return rows + [self._row(key, self._keys.get(key) or Cell(self._plan.of_key(key), keyed=True)) for key in keys]
 
     def _row(self, name: str, cell: Cell) -> EvalScore:
         where = f"the scorer {self._scorer}" + ("" if name == self._scorer else f" (key {name!r})")

@@ -26,13 +26,15 @@ class SampleScore:
     """The score of one sample, as metrics see it: reduced over epochs unless the task asked for no reduction.
 
     What is not an attribute here is looked up in ``score``, so that a metric may write ``score.value`` and
-    ``score.as_float()`` as well as ``score.score.value``.
+    ``score.as_float()`` as well as ``score.score.value``. ``position`` is the sample's place in the order of the run,
+    as far as it is known: samples end in another order, which must not show in the results.
     """
 
     score: Score
     sample_id: int | str | None = None
     sample_metadata: dict[str, Any] | None = None
     scorer: str | None = None
+    position: int | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(object.__getattribute__(self, "score"), name)
