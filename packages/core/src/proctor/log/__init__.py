@@ -3,6 +3,7 @@
 from proctor.log._changes import json_changes
 from proctor.log._clock import now_iso, now_iso_seconds
 from proctor.log._file_store import FileStore
+from proctor.log._json import encode as to_json
 from proctor.log._list import EvalLogInfo, list_eval_logs
 from proctor.log._log_file import SampleNotFoundError
 from proctor.log._memory_store import MemoryStore
@@ -48,6 +49,7 @@ __all__ = [
     "store",
     "store_as",
     "summarise",
+    "to_json",
     "transcript",
     "use_store",
     "use_transcript",

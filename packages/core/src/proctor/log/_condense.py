@@ -11,7 +11,7 @@ LONG = 100
 """Texts of more characters than this become attachments."""
 
 _PREFIX = "attachment://"
-# Where the peer's reader puts attachments back, found by trying each field; a reference anywhere else stays a reference.
+# Where the peer puts attachments back, found by trying each field; a reference anywhere else stays a reference.
 _MEDIA = frozenset({"image", "audio", "video", "document"})
 _TEXTS = {
     "text": ("text",),
@@ -96,7 +96,7 @@ class Condenser:
                     part[name] = self.text(value)
 
     def event(self, kind: str, event: dict[str, Any]) -> None:
-        """Replace the long texts of an event (JSON data, changed in place) in the places where readers look for them."""
+        """Replace the long texts of an event (JSON data, changed in place) where readers look for them."""
         if kind == "model":
             self._model(event)
         elif kind == "tool":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from proctor.log._condense import Condenser, has_long_text
@@ -32,8 +33,7 @@ def encode_sample(sample: EvalSample, *, images: bool = True) -> bytes:
     if pool.condenser is not condenser:
         condenser.attachments.update(pool.condenser.attachments)
         pool.condenser.attachments = condenser.attachments
-    parts = [_body(body, condenser), b',"events":[', b",".join([_event(item, condenser, pool) for item in events])]
-    parts.append(b"]")
+    parts = [_body(body, condenser), b',"events":[', _events(events, condenser, pool), b"]"]
     if retries is not None:
         parts += [b',"error_retries":[', b",".join([_retry(item, condenser) for item in retries]), b"]"]
     shared = pool.encoded()
@@ -61,11 +61,27 @@ def _retry(retry: EvalRetryError, condenser: Condenser) -> bytes:
     raw = encode(value)
     if events is None:
         return raw
-    return b'%b,"events":[%b]}' % (raw[:-1], b",".join([_event(item, condenser, None) for item in events]))
+    return b'%b,"events":[%b]}' % (raw[:-1], _events(events, condenser, None))
+
+
+def _events(events: Sequence[Event], condenser: Condenser, pool: MessagePool | None) -> bytes:
+    parts: list[bytes] = []
+    run: list[Event] = []  # events that are written as they are: one call of the encoder for all in a row
+    for event in events:
+        if event.event in _CONDENSED:
+            if run:
+                parts.append(encode(run)[1:-1])
+                run = []
+            parts.append(_event(event, condenser, pool))
+        else:
+            run.append(event)
+    if run:
+        parts.append(encode(run)[1:-1])
+    return b",".join(parts)
 
 
 def _event(event: Event, condenser: Condenser, pool: MessagePool | None) -> bytes:
-    kind = event.event
+    kind = event.event  # one of _CONDENSED
     demanded = _DEMANDED.get(kind)
     if demanded is not None and getattr(event, demanded, None) is None:
         raw = encode({**fields(event), demanded: None})
@@ -73,7 +89,7 @@ def _event(event: Event, condenser: Condenser, pool: MessagePool | None) -> byte
         raw = encode(_pooled(event, pool))
     else:
         raw = encode(event)
-    if kind not in _CONDENSED or not has_long_text(raw) or isinstance(event, UnknownEvent):
+    if not has_long_text(raw) or isinstance(event, UnknownEvent):
         return raw
     tree = decode(raw)
     condenser.event(kind, tree)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 from proctor.contracts import UsageError
@@ -34,6 +36,18 @@ def _opened(path: LogPath, format: Format = "auto", *, whole: bool = False) -> L
         ) from error
 
 
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without the cyclic garbage collector: it would look at the growing log again and again, for most of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def read_eval_log(
     path: LogPath,
     header_only: bool = False,
@@ -56,13 +70,14 @@ def read_eval_log(
     file = _opened(path, format, whole=not header_only)
     if header_only:
         return file.header()
-    if isinstance(file, JsonFile):
-        log = file.whole(resolve_attachments)
-        log.samples = sorted(log.samples or [], key=sample_order)
+    with _no_collection():
+        if isinstance(file, JsonFile):
+            log = file.whole(resolve_attachments)
+            log.samples = sorted(log.samples or [], key=sample_order)
+            return log
+        log = file.header()
+        log.samples = sorted(file.samples(resolve_attachments), key=sample_order)
         return log
-    log = file.header()
-    log.samples = sorted(file.samples(resolve_attachments), key=sample_order)
-    return log
 
 
 def read_eval_log_sample(

@@ -1,0 +1,218 @@
+"""``proctor log``: list, show, convert and recover logs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from proctor.contracts import UsageError
+
+if TYPE_CHECKING:
+    from proctor.log import EvalLogInfo
+    from proctor.schema import EvalLog, EvalResults, EvalSampleSummary
+
+__all__ = ["log"]
+
+_RESOLVE = click.option(
+    "--resolve-attachments",
+    "resolve",
+    type=click.Choice(["core", "full"]),
+    help="Put long texts back in their places: all but those of raw calls, or all.",
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace what is there already.")
+_STATUSES = ("started", "success", "cancelled", "error")
+
+
+@click.group("log")
+def log() -> None:
+    """List, show, convert and recover evaluation logs."""
+
+
+@log.command("list", short_help="List the logs in a folder, newest first.")
+@click.option(
+    "--log-dir",
+    default="./logs",
+    show_default=True,
+    envvar="PROCTOR_LOG_DIR",
+    metavar="DIR",
+    help="Folder of the logs.",
+)
+@click.option("--status", type=click.Choice(_STATUSES), help="Only logs with this status.")
+@click.option("--no-recursive", is_flag=True, help="Leave folders below it out.")
+@click.option("--absolute", is_flag=True, help="Absolute paths, not those relative to this folder.")
+@_JSON
+def list_command(log_dir: str, status: str | None, no_recursive: bool, absolute: bool, as_json: bool) -> None:
+    """List the logs in a folder, newest first, each as what it is: files that are no log are named as such."""
+    from proctor.log import list_eval_logs
+
+    accept = None if status is None else (lambda header: header.status == status)
+    found = list_eval_logs(log_dir, recursive=not no_recursive, filter=accept)
+    if as_json:
+        _print([_plain(info, absolute) for info in found])
+    elif not found:
+        which = f"No log with status {status}" if status else "No log"
+        click.echo(f"{which} in {log_dir}. `proctor eval` writes there; --log-dir names another folder.")
+    for info in () if as_json else found:
+        click.echo(_line(info, absolute))
+
+
+@log.command("dump", short_help="Print a log as JSON.")
+@click.argument("path")
+@click.option("--header-only", is_flag=True, help="Leave the samples out.")
+@_RESOLVE
+def dump_command(path: str, header_only: bool, resolve: Literal["core", "full"] | None) -> None:
+    """Print the log at PATH as JSON, whatever its format."""
+    from proctor.log import read_eval_log
+
+    with _explained():
+        _print(read_eval_log(path, header_only=header_only, resolve_attachments=resolve or False))
+
+
+@log.command("headers", short_help="Print the headers of logs as a JSON array.")
+@click.argument("paths", nargs=-1, required=True)
+def headers_command(paths: Sequence[str]) -> None:
+    """Print the headers of the logs at PATHS as one JSON array."""
+    from proctor.log import read_eval_log
+
+    with _explained():
+        _print([read_eval_log(path, header_only=True) for path in paths])
+
+
+@log.command("convert", short_help="Write logs in the other format.")
+@click.argument("path")
+@click.option("--to", type=click.Choice(["eval", "json"]), required=True, help="Format of the new logs.")
+@click.option("--output-dir", required=True, metavar="DIR", help="Folder of the new logs.")
+@_OVERWRITE
+@_RESOLVE
+@_JSON
+def convert_command(
+    path: str,
+    to: Literal["eval", "json"],
+    output_dir: str,
+    overwrite: bool,
+    resolve: Literal["core", "full"] | None,
+    as_json: bool,
+) -> None:
+    """Write the log at PATH, or all logs in that folder, in another format. The old ones stay."""
+    from proctor.log import convert_eval_logs
+
+    with _explained():
+        made = convert_eval_logs(path, to, output_dir, overwrite=overwrite, resolve_attachments=resolve or False)
+    _made(made, as_json)
+
+
+@log.command("recover", short_help="Make a finished log of one whose run died.")
+@click.argument("path")
+@click.option("--output", metavar="FILE", help="The new log; <name>-recovered beside the old one if not given.")
+@_OVERWRITE
+@_JSON
+def recover_command(path: str, output: str | None, overwrite: bool, as_json: bool) -> None:
+    """Make a finished log of the one at PATH, whose run died. The old one stays as it is.
+
+    Every sample that was acknowledged is in it. Metrics are computed anew where the scorers are built in.
+    """
+    from proctor.log import recover_eval_log
+
+    with _explained():
+        made = recover_eval_log(path, output, overwrite=overwrite, rescore=_rescored)
+    _made([made], as_json)
+
+
+def _made(made: Sequence[str], as_json: bool) -> None:
+    if as_json:
+        _print(list(made))
+    else:
+        for location in made:
+            click.echo(location)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """What the file system says about a path, as bad input."""
+    try:
+        yield
+    except (FileNotFoundError, PermissionError) as error:
+        raise UsageError(f"{error.filename or 'the log'}: {error.strerror or error}.") from error
+
+
+def _print(value: Any) -> None:
+    from proctor.log import to_json
+
+    click.echo(to_json(value, indent=2))
+
+
+def _shown(location: str, absolute: bool) -> str:
+    if "://" in location:
+        return location
+    return os.path.abspath(location) if absolute else os.path.relpath(location)
+
+
+def _plain(info: EvalLogInfo, absolute: bool) -> dict[str, Any]:
+    return {
+        "name": _shown(info.name, absolute),
+        "type": info.type,
+        "size": info.size,
+        "mtime": info.mtime,
+        "task": info.task,
+        "task_id": info.task_id,
+        "suffix": info.suffix,
+    }
+
+
+def _line(info: EvalLogInfo, absolute: bool) -> str:
+    from proctor.log import read_eval_log
+
+    when = datetime.fromtimestamp(info.mtime / 1000).strftime("%Y-%m-%d %H:%M")
+    try:
+        header = read_eval_log(info.name, header_only=True)
+        what = f"{header.status:<9} {header.eval.task} {header.eval.model} {_headline(header)}".rstrip()
+    except (OSError, ValueError):
+        what = "not a log" if info.size else "empty"
+    return f"{when}  {what}  {_shown(info.name, absolute)}"
+
+
+def _headline(header: EvalLog) -> str:
+    results = header.results
+    if results is None:
+        return ""
+    counts = f"{results.completed_samples}/{results.total_samples}"
+    for score in results.scores:
+        for metric in score.metrics.values():
+            return f"{counts} {metric.name} {metric.value:.3g}"
+    return counts
+
+
+def _rescored(header: EvalLog, rows: Sequence[EvalSampleSummary]) -> EvalResults | None:
+    """The results of a log whose scorers are built in; ``None`` for others, whose code is not at hand."""
+    from proctor.registry import create
+    from proctor.scorer import ResultsBuilder, create_reducers
+
+    def metrics(declared: Any) -> Any:
+        if isinstance(declared, list):
+            return [metrics(one) for one in declared]
+        if isinstance(declared, dict) and isinstance(declared.get("name"), str):
+            return create("metric", declared["name"], **(declared.get("options") or {}))
+        return {key: metrics(some) for key, some in declared.items()}
+
+    spec = header.eval
+    try:
+        scorers = [create("scorer", one.name, **(one.options or {})) for one in spec.scorers or ()]
+        names = spec.config.epochs_reducer
+        builder = ResultsBuilder(
+            scorers,
+            metrics=metrics(spec.metrics) if spec.metrics else None,
+            reducers=create_reducers(names) if names else None,
+            epochs=spec.config.epochs or 1,
+        )
+        completed = [row for row in rows if row.error is None]
+        for row in completed:
+            builder.add(row.id, row.epoch, row.scores, row.metadata)
+        return builder.results(len(rows), len(completed))
+    except Exception:
+        return None  # whatever a scorer's factory or a metric raises, the samples are worth more
