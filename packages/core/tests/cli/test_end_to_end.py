@@ -224,6 +224,30 @@ def test_bad_input_ends_before_anything_is_sent_and_says_what_to_do(
     assert logs_in(tmp_path) == []
 
 
+@pytest.mark.parametrize("command", [("dump",), ("headers",), ("recover",), ("convert", "--to", "json")])
+@pytest.mark.parametrize(("path", "says"), [("not_a_log.eval", "is not an evaluation log"), ("none.eval", "none.eval")])
+def test_a_log_that_is_no_log_is_refused(
+    folder: Path, tmp_path: Path, command: Sequence[str], path: str, says: str
+) -> None:
+    more = ("--output-dir", str(tmp_path)) if command[0] == "convert" else ()
+    done = proctor(folder, "log", *command, path, *more)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: ")
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_log_is_listed_and_dumped(folder: Path, tmp_path: Path) -> None:
+    assert proctor(folder, "eval", QUIZ, *MODEL, "--json", PROCTOR_LOG_DIR=str(tmp_path)).returncode == 0
+    [log] = logs_in(tmp_path)
+    listed = proctor(folder, "log", "list", PROCTOR_LOG_DIR=str(tmp_path))
+    assert log.name in listed.stdout
+    dumped = json.loads(proctor(folder, "log", "dump", str(log)).stdout)
+    assert dumped["status"] == "success"
+    assert len(dumped["samples"]) == 4
+
+
 def test_debug_shows_where_bad_input_was_noticed(folder: Path) -> None:
     done = proctor(folder, "eval", QUIZ, "--model", "mcok/model", PROCTOR_DEBUG="1")
     assert done.returncode == 2

@@ -46,6 +46,11 @@ def raising(error: BaseException) -> Any:
     [
         (UsageError("no such task 'x'. Did you mean 'y'?"), 2, "Error: no such task 'x'. Did you mean 'y'?\n"),
         (PrerequisiteError("pip install it"), 2, "Error: pip install it\n"),
+        (
+            click.ClickException("bad.\n\tOne,\n\ttwo"),
+            2,
+            "Error: bad. One, two\n`proctor --help` lists what there is.\n",
+        ),
         (click.ClickException("bad"), 2, "Error: bad\n`proctor --help` lists what there is.\n"),
         (KeyboardInterrupt(), 130, ""),
         (click.Abort(), 130, ""),

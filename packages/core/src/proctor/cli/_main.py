@@ -72,7 +72,8 @@ def _tell(error: Exception, message: str, hint: str, *, exit_code: int) -> int:
 def _click_message(error: click.ClickException) -> tuple[str, str]:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "proctor"
-    return error.format_message(), f"`{command} --help` lists what there is."
+    # Click lists choices one a line, with tabs.
+    return " ".join(error.format_message().split()), f"`{command} --help` lists what there is."
 
 
 def _reader_left() -> int:
