@@ -93,7 +93,7 @@ def spans(transcript: Transcript) -> list[tuple[str, str | None]]:
 
 
 async def test_an_agent_is_run_on_a_copy_of_what_it_is_given() -> None:
-    given = [ChatMessageUser(content="a")]
+    given: list[ChatMessage] = [ChatMessageUser(content="a")]
     state = await run(helper(), given, extra="E")
     assert turns(state) == [("user", "a"), ("assistant", "hey E")]
     assert state.output.completion == "hey E"

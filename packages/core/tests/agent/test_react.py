@@ -61,7 +61,7 @@ async def solved(what: Agent, *outputs: str | ModelOutput, state: TaskState | No
     state = state or a_state(target="right")
     set_sample_state(state)
     with use_models(model), use_scorers(SCORERS):
-        return await run_solver(what, state, generate_with(model))  # type: ignore[arg-type]  # an agent is adapted
+        return await run_solver(what, state, generate_with(model))
 
 
 async def after(what: Agent, *outputs: str | ModelOutput) -> list[tuple[str, str]]:

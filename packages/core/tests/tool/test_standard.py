@@ -15,7 +15,9 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(autouse=True)
-async def in_sandbox(tmp_path: Path) -> AsyncIterator[None]:
+async def in_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    # The tools use login shells: the profile of whoever runs the tests is slow, and must not be killed half-way.
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     with sandbox_context({"default": LocalSandbox(tmp_path), "other": LocalSandbox(tmp_path / "..")}):
         yield
 
