@@ -22,7 +22,7 @@ from proctor.log._zip_read import BadLogError, ZipReader
 from proctor.log._zip_write import member_name
 from proctor.schema import ConfigUpdate, EvalLog, EvalSample, EvalSampleReductions, EvalSampleSummary
 
-__all__ = ["EvalFile", "JsonFile", "LogFile", "SampleNotFoundError", "open_log"]
+__all__ = ["EvalFile", "JsonFile", "LogFile", "SampleNotFoundError", "open_log", "top_level"]
 
 SAMPLE = re.compile(r"samples/(.*)_epoch_(\d+)\.json", re.DOTALL)
 """Members that hold a sample; the parts of a chunked one stand in a folder ``<id>_epoch_<n>/``."""
@@ -293,16 +293,19 @@ def _json_header(store: LogStore, name: str, size: int, location: str) -> dict[s
     wanted = _HEAD
     while True:
         text = store.read(name, 0, wanted).decode("utf-8", "ignore")
-        found = _top_level(text)
+        found = top_level(text)
         if found is not None:
-            return found
+            return found[0]
         if wanted >= size:
             raise BadLogError(f"{location} is not an evaluation log: its JSON ends too early")
         wanted *= 4
 
 
-def _top_level(text: str) -> dict[str, Any] | None:
-    """The keys and values of the object in ``text`` up to ``samples``; ``None`` when the text ends before."""
+def top_level(text: str) -> tuple[dict[str, Any], int] | None:
+    """The keys and values of the object in ``text`` up to ``samples``, and where the value of that begins.
+
+    ``None`` when the text ends before; the object's end when there are no samples.
+    """
     decoder = json.JSONDecoder()
     found: dict[str, Any] = {}
     place = text.find("{") + 1
@@ -312,7 +315,7 @@ def _top_level(text: str) -> dict[str, Any] | None:
             if mark is None:
                 return None
             if mark[1] == "}":
-                return found
+                return found, mark.end()
             if mark[1] == ",":
                 place = mark.end()
                 mark = _PROBE.match(text, place)
@@ -323,7 +326,7 @@ def _top_level(text: str) -> dict[str, Any] | None:
             if mark is None or mark[1] != ":":
                 return None
             if key in ("samples", "reductions"):
-                return found
+                return found, mark.end()
             value = _PROBE.match(text, mark.end())
             if value is None:
                 return None

@@ -13,7 +13,7 @@ from proctor.log._encode import encode_sample
 from proctor.log._json import encode
 from proctor.log._layout import header_json, json_log, start_json
 from proctor.log._location import store_for
-from proctor.log._log_file import EvalFile, JsonFile, LogFile, open_log
+from proctor.log._log_file import EvalFile, JsonFile, LogFile, open_log, top_level
 from proctor.log._rewrite import copy_members
 from proctor.log._summary import summarise
 from proctor.log._zip_read import BadLogError
@@ -132,8 +132,10 @@ def _summaries(file: EvalFile) -> list[EvalSampleSummary]:
 def _whole_samples(file: JsonFile) -> Iterator[EvalSample]:
     """The samples of a ``.json`` log whose end is missing, up to the first that is not whole."""
     text = file.text()
-    place = text.find('"samples":')
-    place = text.find("[", place) + 1 if place >= 0 else len(text)
+    head = top_level(text)
+    place = text.find("[", head[1]) + 1 if head is not None else 0
+    if place == 0:
+        return
     decoder = json.JSONDecoder()
     while place < len(text):
         while place < len(text) and text[place] in " \t\r\n,":

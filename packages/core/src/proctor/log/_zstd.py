@@ -63,7 +63,7 @@ def decompress(data: bytes, size: int | None = None) -> bytes:
     if found is None:
         found = _local.decompressor = zstandard.ZstdDecompressor()
     try:
-        if size is not None and zstandard.frame_content_size(data) == size:
+        if data and size is not None and zstandard.frame_content_size(data) == size:
             return bytes(found.decompress(data))  # the first frame is all there is
         parts = []
         while data:

@@ -1,0 +1,179 @@
+"""Condensing and expanding: what is read is what was written, long texts stand once, messages are encoded once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from log_samples import MODEL, sample
+
+from proctor.log import Transcript, _pool
+from proctor.log._condense import LONG, has_long_text
+from proctor.log._encode import encode_sample
+from proctor.log._expand import parse_sample
+from proctor.schema import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageTool,
+    ChatMessageUser,
+    ContentImage,
+    ContentText,
+    EvalRetryError,
+    EvalSample,
+    EventsData,
+    InfoEvent,
+    ModelCall,
+    ModelEvent,
+    SampleInitEvent,
+    StateEvent,
+    ToolEvent,
+    UnknownEvent,
+)
+
+TEXT = st.text(max_size=20) | st.text(st.sampled_from('a"\\\n é\ud83d\x00'), min_size=90, max_size=130)
+SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | TEXT
+JSON = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3), max_leaves=8
+)
+PNG = "data:image/png;base64," + "A" * 200
+
+
+def _text(record: Any) -> str:
+    return json.dumps(record.model_dump(mode="python", exclude_none=True), sort_keys=True)
+
+
+def _longest(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return max((max(_longest(key), _longest(item)) for key, item in value.items()), default=0)
+    return max(map(_longest, value), default=0) if isinstance(value, list) else 0
+
+
+@given(JSON)
+def test_no_long_text_is_overlooked(value: Any) -> None:
+    raw = json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
+    if _longest(value) > LONG:
+        assert has_long_text(raw)
+
+
+def test_short_texts_are_passed_without_a_second_look() -> None:
+    assert not has_long_text(json.dumps([f"{number:099d}" for number in range(50)]).encode())
+
+
+MESSAGES = st.lists(
+    st.builds(ChatMessageUser, content=TEXT, metadata=st.none() | st.dictionaries(TEXT, JSON, max_size=2))
+    | st.builds(ChatMessageAssistant, content=TEXT.map(lambda text: [ContentText(text=text)]), id=st.text(max_size=3))
+    | st.builds(ChatMessageTool, content=TEXT, function=st.none() | TEXT),
+    max_size=4,
+)
+
+
+@given(st.lists(MESSAGES, max_size=4), JSON, JSON, st.dictionaries(TEXT, JSON, max_size=3))
+def test_a_sample_is_read_as_it_was_written(
+    inputs: list[list[ChatMessage]], data: Any, response: Any, metadata: dict[str, Any]
+) -> None:
+    # given a sample with texts of every length and kind in every place
+    events: list[Any] = [
+        ModelEvent(model="m", input=messages, call=ModelCall(request={"messages": [data], "n": 1}, response=response))
+        for messages in inputs
+    ]
+    events += [InfoEvent(data=data), StateEvent(changes=[{"op": "add", "path": "/a", "value": data}])]
+    events += [
+        ToolEvent(id="1", function="f", arguments={"a": data}, result="text"),
+        UnknownEvent(event="newer", data=data),
+    ]
+    events.append(SampleInitEvent(sample={"input": "q", "metadata": metadata}, state={"a": data}))
+    retries = [EvalRetryError(message="m", traceback="t", traceback_ansi="a", events=list(events))]
+    written = EvalSample(
+        id=1, epoch=1, input="q", target="t", metadata=metadata, store=metadata, events=events, error_retries=retries,
+        messages=[message for messages in inputs for message in messages],
+    )  # fmt: skip
+    before = _text(written)
+    # when it is encoded and read with all texts put back
+    read = parse_sample(encode_sample(written), resolve="full")
+    # then nothing is lost, and writing changed nothing
+    assert json.loads(_text(read)) == json.loads(before)
+    assert _text(written) == before
+
+
+def test_nothing_is_put_back_unless_asked_for() -> None:
+    long = "x" * 200
+    raw = encode_sample(sample(question=long))
+    event = next(event for event in parse_sample(raw).events if isinstance(event, ModelEvent))
+    assert str(event.input[0].content).startswith("attachment://")
+    core = parse_sample(raw, resolve="core")
+    event = next(event for event in core.events if isinstance(event, ModelEvent))
+    assert event.input[0].content == long and event.call is not None
+    assert event.call.request["messages"][0]["content"].startswith("attachment://")
+    assert list(core.attachments.values()) == [long]  # still needed by the call
+    assert parse_sample(raw, resolve="full").attachments == {}
+
+
+def test_each_text_and_message_stands_once() -> None:
+    long = "y" * 5000
+    assert encode_sample(sample(question=long)).count(long.encode()) == 3  # input, message, attachment
+
+
+def test_media_leave_the_messages_and_texts_stay() -> None:
+    message = ChatMessageUser(content=[ContentText(text="z" * 300), ContentImage(image=PNG)])
+    raw = encode_sample(sample(input=[message], messages=[message]))
+    tree = json.loads(raw)
+    for found in (tree["input"][0], tree["messages"][0]):
+        assert found["content"][0]["text"] == "z" * 300
+        assert found["content"][1]["image"].startswith("attachment://")
+    assert PNG.encode() not in encode_sample(sample(input=[message], messages=[message]), images=False)
+
+
+def test_an_unexpanded_pool_is_kept() -> None:
+    one = ChatMessageUser(content="one")
+    written = EvalSample(
+        id=1, epoch=1, input="q", target="t", events_data=EventsData(messages=[one, one, one], calls=[1, 1]),
+        events=[ModelEvent(model="m", input_refs=[(0, 1), (2, 3)], call=ModelCall(call_refs=[(1, 2)], call_key="input"))],
+    )  # fmt: skip
+    (event,) = parse_sample(encode_sample(written)).events
+    assert isinstance(event, ModelEvent) and event.call is not None
+    assert [message.content for message in event.input] == ["one", "one"]
+    assert event.call.request == {"input": [1]}
+
+
+def test_a_long_conversation_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a count of the messages that are encoded
+    encoded = []
+    encode = _pool.encode
+    monkeypatch.setattr(_pool, "encode", lambda value: encoded.append(1) or encode(value))
+    # when a conversation of 200 turns is recorded
+    transcript = Transcript()
+    messages: list[ChatMessage] = []
+    for turn in range(200):
+        messages.append(ChatMessageUser(content=f"turn {turn}"))
+        transcript.event(ModelEvent(model=MODEL, input=list(messages)))
+    # then each message was encoded once, and each event refers to one range
+    assert len(encoded) == 200
+    raw = json.loads(
+        encode_sample(EvalSample(id=1, epoch=1, input="q", target="t").model_copy(update={"events": transcript.events}))
+    )
+    assert [event["input_refs"] for event in raw["events"]] == [[[0, turn + 1]] for turn in range(200)]
+    assert len(encoded) == 200
+
+
+def test_the_past_does_not_change_with_a_message() -> None:
+    # given a conversation whose first message is cut after the first turn, in place
+    transcript = Transcript()
+    first, second = ChatMessageUser(content="a long document"), ChatMessageUser(content="and?")
+    transcript.event(ModelEvent(model=MODEL, input=[first]))
+    first.content = "(removed)"
+    transcript.event(ModelEvent(model=MODEL, input=[first, second]))
+    # when the sample is written
+    written = EvalSample(id=1, epoch=1, input="q", target="t").model_copy(update={"events": transcript.events})
+    # then each event shows what the model was sent
+    seen = [[message.content for message in event.input] for event in parse_sample(encode_sample(written)).events]  # type: ignore[union-attr]
+    assert seen == [["a long document"], ["(removed)", "and?"]]
+
+
+def test_null_in_a_field_that_readers_demand() -> None:
+    raw = json.loads(encode_sample(sample(events=[InfoEvent(data=None), SampleInitEvent(sample={})])))
+    assert raw["events"][0]["data"] is None and raw["events"][1]["state"] is None
