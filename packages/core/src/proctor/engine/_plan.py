@@ -86,6 +86,7 @@ def _unit(
         model = _model(task.model, options) if task.model else get_model()
     plugins.check_backend(plugins.get("model_providers", model.name.partition("/")[0]), options.async_backend)
     model = model.with_config(task.config.merge(options.config))
+    model.retries = {}  # counted for each unit by itself
     roles = {**resolve_roles(task.model_roles), **roles}
     sandbox = options.sandbox or task.sandbox
     if sandbox is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import sys
 import threading
@@ -24,10 +23,7 @@ def make_display(name: str | None) -> Display:
     Raises:
         UsageError: for a display or a setting that does not exist.
     """
-    if name is None:
-        terminal = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-        name = "rich" if terminal else "plain"
-    record, args = component_settings("displays", name)
+    record, args = component_settings("displays", name or default_display())
     display: Display = record.factory(args)
     return display
 
