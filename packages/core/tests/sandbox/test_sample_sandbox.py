@@ -135,22 +135,24 @@ async def test_the_gate_holds_back_samples_and_waiting_is_no_work(
     driver: Driver, given: int | None, limit: int
 ) -> None:
     configure_sandboxes(given)
-    paused = SampleLimits()
+    everyone = [SampleLimits() for _ in range(6)]
+    go = anyio.Event()
 
     async def one(limits: SampleLimits) -> None:
         with use_limits(limits):
             async with sample_sandbox(PAIR, "task", a_sample()):
-                for _ in range(10):
-                    await anyio.lowlevel.checkpoint()
+                await go.wait()
 
     async with anyio.create_task_group() as tasks:
-        for _ in range(6):
-            tasks.start_soon(one, SampleLimits())
-        tasks.start_soon(one, paused)
+        for limits in everyone:
+            tasks.start_soon(one, limits)
+        while driver.inside < limit or sum(gate.waiting for gate in sandbox_gates()) < len(everyone) - limit:
+            await anyio.lowlevel.checkpoint()
+        go.set()
     assert driver.most == limit
     [gate] = sandbox_gates()
     assert (gate.limit, gate.held, gate.waiting) == (limit, 0, 0)
-    assert paused.waiting > 0
+    assert sum(limits.waiting > 0 for limits in everyone) == len(everyone) - limit
 
 
 @pytest.mark.parametrize("cleanup", [True, False])
