@@ -10,6 +10,7 @@ from typing import Any
 
 from proctor import plugins
 from proctor.contracts import Display, MessageLevel, RunSnapshot
+from proctor.display import default_display
 
 __all__ = ["Screen", "component_settings", "make_display"]
 
