@@ -148,7 +148,7 @@ def _rooted(spec: SandboxSpec, sample: Sample, folder: str | None) -> tuple[Sand
         if folder is None or len(value) > _LONGEST_PATH or "\n" in value:
             return value  # a text, not a path
         path = Path(folder, value)
-        return str(path) if path.is_file() else value
+        return str(path) if path.exists() else value
 
     if isinstance(spec.config, str):
         spec = spec.model_copy(update={"config": full(spec.config)})

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
 
 from proctor.schema._base import Record
 
 __all__ = ["GenerateConfig", "ResponseSchema"]
 
 
+def _plain(schema: Any) -> Any:
+    """A schema made from a type (``json_schema(list[str])``) as the dict that providers are sent."""
+    return schema.to_dict() if isinstance(schema, Record) else schema
+
+
 class ResponseSchema(Record):
     """Structured output: the reply must be JSON that fits ``json_schema``."""
 
     name: str
-    json_schema: dict[str, Any]
+    json_schema: Annotated[dict[str, Any], BeforeValidator(_plain)]
     description: str | None = None
     strict: bool | None = None
 
