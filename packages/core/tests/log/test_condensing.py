@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from log_samples import MODEL, sample
 
-from proctor.log import Transcript, _pool
+from proctor.log import Transcript, _pool, to_json
 from proctor.log._condense import LONG, has_long_text
 from proctor.log._encode import encode_sample
 from proctor.log._expand import parse_sample
@@ -84,7 +84,7 @@ def test_a_sample_is_read_as_it_was_written(
     events += [InfoEvent(data=data), StateEvent(changes=[{"op": "add", "path": "/a", "value": data}])]
     events += [
         ToolEvent(id="1", function="f", arguments={"a": data}, result="text"),
-        UnknownEvent(event="newer", data=data),
+        UnknownEvent.model_validate({"event": "newer", "data": data}),
     ]
     events.append(SampleInitEvent(sample={"input": "q", "metadata": metadata}, state={"a": data}))
     retries = [EvalRetryError(message="m", traceback="t", traceback_ansi="a", events=list(events))]
@@ -130,10 +130,10 @@ def test_media_leave_the_messages_and_texts_stay() -> None:
 
 def test_an_unexpanded_pool_is_kept() -> None:
     one = ChatMessageUser(content="one")
-    written = EvalSample(
-        id=1, epoch=1, input="q", target="t", events_data=EventsData(messages=[one, one, one], calls=[1, 1]),
-        events=[ModelEvent(model="m", input_refs=[(0, 1), (2, 3)], call=ModelCall(call_refs=[(1, 2)], call_key="input"))],
-    )  # fmt: skip
+    call = ModelCall(call_refs=[(1, 2)], call_key="input")
+    shared = EventsData(messages=[one, one, one], calls=[1, 1])
+    events: list[Any] = [ModelEvent(model="m", input_refs=[(0, 1), (2, 3)], call=call)]
+    written = EvalSample(id=1, epoch=1, input="q", target="t", events_data=shared, events=events)
     (event,) = parse_sample(encode_sample(written)).events
     assert isinstance(event, ModelEvent) and event.call is not None
     assert [message.content for message in event.input] == ["one", "one"]
@@ -142,9 +142,13 @@ def test_an_unexpanded_pool_is_kept() -> None:
 
 def test_a_long_conversation_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     # given a count of the messages that are encoded
-    encoded = []
-    encode = _pool.encode
-    monkeypatch.setattr(_pool, "encode", lambda value: encoded.append(1) or encode(value))
+    encoded: list[Any] = []
+
+    def encode(value: Any) -> bytes:
+        encoded.append(value)
+        return to_json(value)
+
+    monkeypatch.setattr(_pool, "encode", encode)
     # when a conversation of 200 turns is recorded
     transcript = Transcript()
     messages: list[ChatMessage] = []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from proctor.log import Transcript, now_iso, now_iso_seconds, span, use_store, use_transcript
 from proctor.log import Store as SampleStore
+from proctor.log import Transcript, now_iso, now_iso_seconds, span, use_store, use_transcript
 from proctor.schema import (
     ChatMessage,
     ChatMessageAssistant,

@@ -17,6 +17,7 @@ __all__ = ["decode", "encode", "fields", "plain", "validate"]
 
 _M = TypeVar("_M", bound=BaseModel)
 _DEEPEST = 200
+_REPLACED = "\ufffd".encode()  # what pydantic makes of a lone surrogate in a key, without an error
 
 
 def _nothing(_value: object) -> None:
@@ -29,10 +30,13 @@ def encode(value: Any, *, indent: int | None = None) -> bytes:
     Never raises for any Python value: what has no JSON form becomes null.
     """
     try:
-        return to_json(value, indent=indent, exclude_none=True, inf_nan_mode="constants", fallback=_nothing)
+        raw = to_json(value, indent=indent, exclude_none=True, inf_nan_mode="constants", fallback=_nothing)
+        if _REPLACED not in raw:
+            return raw
     except (ValueError, RecursionError):  # PydanticSerializationError is a ValueError
-        separators = None if indent else (",", ":")
-        return json.dumps(plain(value), separators=separators, indent=indent, ensure_ascii=True).encode("ascii")
+        pass
+    separators = None if indent else (",", ":")
+    return json.dumps(plain(value), separators=separators, indent=indent, ensure_ascii=True).encode("ascii")
 
 
 def decode(data: bytes | bytearray | memoryview) -> Any:

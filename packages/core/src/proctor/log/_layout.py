@@ -32,6 +32,8 @@ class Layout(ABC):
     """A log in one of the formats. Segments are appended; ``directory`` always stands behind the last of them."""
 
     directory: bytearray
+    held = 0
+    """Bytes that wait for the next segment."""
 
     @abstractmethod
     def begin(self, log: EvalLog) -> bytes:
@@ -78,10 +80,12 @@ class EvalLayout(Layout):
 
     def pack(self, samples: Sequence[tuple[EvalSample, bytes]]) -> None:
         self._open()
+        before = self._zip.offset
         self._parts += self._zip.add([(sample_member(sample.id, sample.epoch), raw) for sample, raw in samples])
+        self.held += self._zip.offset - before
 
     def segment(self, summaries: Sequence[bytes]) -> bytes:
-        parts, self._parts = self._parts, []
+        parts, self._parts, self.held = self._parts, [], 0
         self._open()
         if summaries:
             self._flushes += 1
@@ -149,9 +153,10 @@ class JsonLayout(Layout):
             self._offset += len(part)
             self._places.append((sample_order(sample), self._offset - len(raw), self._offset))
             self._parts.append(part)
+            self.held += len(part)
 
     def segment(self, summaries: Sequence[bytes]) -> bytes:
-        parts, self._parts = self._parts, []
+        parts, self._parts, self.held = self._parts, [], 0
         return b"".join(parts)
 
     def former(self) -> bytes:

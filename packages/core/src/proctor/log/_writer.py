@@ -36,7 +36,9 @@ __all__ = ["LogWriter"]
 _PAUSE = 0.05  # seconds between commits, at least
 _SHARE = 20  # times the last commit's duration: writing never takes more than a twentieth of the time
 _LATEST = 10.0  # seconds after which a sample is written though the buffer is not full
-_GROUP = 16 << 20  # bytes of JSON that are held before they are compressed
+_LONGEST = 5.0  # seconds that a pause takes at most, however slow the disk is: somebody watches the count
+_GROUP = 4 << 20  # bytes of JSON that are held before they are compressed
+_HELD = 4 << 20  # compressed bytes that are held before they are written, pause or not: memory is bounded
 _RETRY = 1.0  # seconds between tries when the disk is full
 _PATIENCE = 60.0  # seconds that finish waits for space
 _WAITABLE = (errno.ENOSPC, errno.EDQUOT)
@@ -209,10 +211,11 @@ class LogWriter:
             while not self._ended:
                 self._take(wait=not self._pending)
                 now = time.monotonic()
-                if self._closing.is_set() or (now >= due and (len(self._pending) >= self._buffer or now >= latest)):
+                wanted = now >= due and (len(self._pending) >= self._buffer or now >= latest)
+                if wanted or self._closing.is_set() or self._layout.held >= _HELD:
                     self._flush()
                     took = time.monotonic() - now
-                    due = now + took + max(_PAUSE, _SHARE * took)
+                    due = now + took + min(max(_PAUSE, _SHARE * took), _LONGEST)
                     latest = now + took + _LATEST
                 if not self._closing.is_set():
                     self._closing.wait(max(_PAUSE, min(due - time.monotonic(), 2 * _PAUSE)))
@@ -238,6 +241,8 @@ class LogWriter:
             if item is None:
                 self._ended = True
                 return
+            if self._layout.held >= _HELD:
+                self._flush()
 
     def _next(self) -> Any:
         try:

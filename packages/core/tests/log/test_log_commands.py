@@ -1,0 +1,80 @@
+"""``proctor log``: each command, and bad input as one clean paragraph."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proctor.cli import main
+from proctor.log import read_eval_log
+
+LOGS = Path(__file__).parents[4] / "tests" / "data" / "eval-logs"
+
+
+def run(capsysbinary: Any, *arguments: Any) -> tuple[int, str, str]:
+    code = main(["log", *map(str, arguments)])
+    out, err = capsysbinary.readouterr()
+    return code, out.decode(), err.decode()
+
+
+def test_list_shows_what_each_file_is(capsysbinary: Any, tmp_path: Path) -> None:
+    (tmp_path / "good.eval").write_bytes((LOGS / "simple_success.eval").read_bytes())
+    (tmp_path / "bad.eval").write_bytes(b"junk")
+    (tmp_path / "empty.eval").write_bytes(b"")
+    code, out, _ = run(capsysbinary, "list", "--log-dir", tmp_path, "--absolute")
+    assert code == 0
+    lines = {Path(line.split()[-1]).name: line for line in out.splitlines()}
+    assert "success" in lines["good.eval"] and "3/3 accuracy 1" in lines["good.eval"]
+    assert "not a log" in lines["bad.eval"] and "empty" in lines["empty.eval"]
+    code, out, _ = run(capsysbinary, "list", "--log-dir", tmp_path, "--json", "--status", "success")
+    (found,) = json.loads(out)
+    assert found["task"] == "simple_success" and found["type"] == "file"
+
+
+def test_list_of_nothing(capsysbinary: Any, tmp_path: Path) -> None:
+    assert "No log in" in run(capsysbinary, "list", "--log-dir", tmp_path)[1]
+    assert json.loads(run(capsysbinary, "list", "--log-dir", tmp_path, "--json")[1]) == []
+
+
+def test_dump_and_headers(capsysbinary: Any) -> None:
+    path = LOGS / "tool_calls.eval"
+    dumped = json.loads(run(capsysbinary, "dump", path, "--resolve-attachments", "full")[1])
+    assert len(dumped["samples"]) == 4 and dumped["samples"][0]["attachments"] == {}
+    assert "samples" not in json.loads(run(capsysbinary, "dump", path, "--header-only")[1])
+    headers = json.loads(run(capsysbinary, "headers", path, LOGS / "simple_success.eval")[1])
+    assert [header["eval"]["task"] for header in headers] == ["tool_calls", "simple_success"]
+
+
+def test_lone_surrogates_are_dumped_as_escapes(capsysbinary: Any) -> None:
+    code, out, _ = run(capsysbinary, "dump", LOGS / "unicode_surrogates.eval")
+    assert code == 0 and len(json.loads(out)["samples"]) == 3
+
+
+def test_convert(capsysbinary: Any, tmp_path: Path) -> None:
+    code, out, _ = run(capsysbinary, "convert", LOGS / "simple_success.eval", "--to", "json", "--output-dir", tmp_path)
+    assert code == 0 and read_eval_log(out.strip()).samples == read_eval_log(LOGS / "simple_success.eval").samples
+    again = run(capsysbinary, "convert", LOGS / "simple_success.eval", "--to", "json", "--output-dir", tmp_path)
+    assert again[0] == 2 and "--overwrite" in again[2]
+
+
+def test_recover_computes_the_metrics_anew(capsysbinary: Any, tmp_path: Path) -> None:
+    target = tmp_path / "whole.eval"
+    code, out, _ = run(capsysbinary, "recover", LOGS / "killed_sigkill.eval", "--output", target, "--json")
+    assert code == 0 and json.loads(out) == [str(target)]
+    results = read_eval_log(target).results
+    assert results is not None and results.scores[0].metrics["accuracy"].value == 1
+    assert results.headline is not None and results.headline.metric == "accuracy"
+
+
+@pytest.mark.parametrize(
+    "command", [["dump"], ["headers"], ["recover"], ["convert", "--to", "json", "--output-dir", "x"]]
+)
+def test_bad_paths_are_one_paragraph(capsysbinary: Any, tmp_path: Path, command: list[str]) -> None:
+    junk = tmp_path / "junk.eval"
+    junk.write_bytes(b"junk")
+    for path, reason in ((junk, "is not an evaluation log"), (tmp_path / "absent.eval", "absent.eval")):
+        code, out, err = run(capsysbinary, *command, path)
+        assert (code, out) == (2, "") and err.startswith("Error: ") and reason in err and "Traceback" not in err
