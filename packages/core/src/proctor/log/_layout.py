@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 
-from proctor.log._json import encode, fields
+from proctor.log._json import encode, fields, visible
 from proctor.log._spool import ReductionSpool
 from proctor.log._zip_write import ZipBuilder
 from proctor.log._zstd import decompress
@@ -149,6 +149,7 @@ class JsonLayout(Layout):
 
     def pack(self, samples: Sequence[tuple[EvalSample, bytes]]) -> None:
         for sample, raw in samples:
+            raw = visible(raw)
             part = b"%b\n%b" % (b"," if self._places else b"", raw)
             self._offset += len(part)
             self._places.append((sample_order(sample), self._offset - len(raw), self._offset))
@@ -187,7 +188,7 @@ def header_json(log: EvalLog, indent: int | None = None) -> bytes:
 
 def json_head(log: EvalLog) -> bytes:
     """The beginning of a ``.json`` log, up to the last field before the samples."""
-    return header_json(log, indent=2).rstrip()[:-1].rstrip()
+    return visible(header_json(log, indent=2)).rstrip()[:-1].rstrip()
 
 
 def json_log(log: EvalLog, samples: Iterable[bytes] | None, reductions: Iterable[bytes] | None) -> Iterable[bytes]:
@@ -197,11 +198,11 @@ def json_log(log: EvalLog, samples: Iterable[bytes] | None, reductions: Iterable
         yield b',\n"samples":['
         for index, sample in enumerate(samples):
             yield b",\n" if index else b"\n"
-            yield sample
+            yield visible(sample)
         yield b"\n]"
     if reductions is not None:
         yield b',\n"reductions":'
-        yield from reductions
+        yield visible(b"".join(reductions))
     yield b"\n}\n"
 
 

@@ -89,6 +89,8 @@ def _chunks(
     log: EvalLog, samples: Iterable[EvalSample] | None, format: Literal["eval", "json"], source: LogFile | None
 ) -> Iterable[bytes]:
     if format == "json":
+        if isinstance(samples, list):  # iterators come from logs, in order
+            samples = sorted(samples, key=sample_order)
         raw = None if samples is None else (encode_sample(sample) for sample in samples)
         return json_log(log, raw, _reductions(log))
     return _eval_log(log, samples or (), source)
