@@ -191,3 +191,17 @@ def _applied(value: Any, changes: list[dict[str, Any]]) -> Any:
             assert (change["op"] == "add") == (last not in owner)
             owner[last] = change["value"]
     return root[""]
+
+
+def test_events_of_spans_are_like_any_other() -> None:
+    # given the events of a span, which are built without pydantic's constructor
+    record = Transcript()
+    with use_transcript(record), span("a", type="t"):
+        pass
+    begin, end = record.events
+    # when they are built, copied and dumped as others are, then nothing is missing
+    assert isinstance(begin, SpanBeginEvent) and isinstance(end, SpanEndEvent)
+    for event in (begin, end):
+        fields = event.model_dump()
+        assert list(fields) == list(type(event).model_fields)
+        assert event == type(event)(**fields) == event.model_copy(deep=True)

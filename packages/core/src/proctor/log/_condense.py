@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from hashlib import blake2b
 from typing import Any
 
@@ -11,6 +12,7 @@ LONG = 100
 """Texts of more characters than this become attachments."""
 
 _PREFIX = "attachment://"
+_RUN = re.compile(rb'"[^"]{%d}' % (LONG + 1))
 # Where the peer puts attachments back, found by trying each field; a reference anywhere else stays a reference.
 _MEDIA = frozenset({"image", "audio", "video", "document"})
 _TEXTS = {
@@ -24,18 +26,11 @@ _REMOVED = "<base64-data-removed>"
 
 
 def has_long_text(data: bytes) -> bool:
-    """Whether the JSON text ``data`` may hold a string of more than 100 characters; ``False`` is certain.
-
-    It leaps from quote to quote backwards, so short strings are passed a hundred bytes at a time.
-    """
-    rfind = data.rfind
-    place, end = 0, len(data) - LONG
-    while place < end:
-        quote = rfind(b'"', place, place + LONG + 1)
-        if quote < 0:
-            return True
-        place = quote + 1
-    return b'\\"' in data  # a long string may be full of escaped quotes
+    """Whether the JSON text ``data`` may hold a string of more than 100 characters; ``False`` is certain."""
+    if _RUN.search(data) is not None:
+        return True
+    # A long string may be full of escaped quotes. One byte is found many times faster than two.
+    return b"\\" in data and b'\\"' in data
 
 
 class Condenser:

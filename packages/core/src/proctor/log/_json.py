@@ -34,7 +34,7 @@ def encode(value: Any, *, indent: int | None = None) -> bytes:
     """
     try:
         raw = to_json(value, indent=indent, exclude_none=True, inf_nan_mode="constants", fallback=_nothing)
-        if _REPLACED not in raw:
+        if b"\xef" not in raw or _REPLACED not in raw:  # one byte is found many times faster than three
             return raw
     except (ValueError, RecursionError):  # PydanticSerializationError is a ValueError
         pass
