@@ -178,6 +178,22 @@ def test_the_past_does_not_change_with_a_message() -> None:
     assert seen == [["a long document"], ["(removed)", "and?"]]
 
 
+def test_copies_of_a_conversation_are_recorded_once() -> None:
+    # given an agent that copies its conversation at each turn, and changes one message of a copy
+    transcript = Transcript()
+    messages: list[ChatMessage] = [ChatMessageUser(content=f"{number}", id=f"{number}") for number in range(5)]
+    for _ in range(3):
+        messages = [message.model_copy(deep=True) for message in messages]
+        transcript.event(ModelEvent(model=MODEL, input=list(messages)))
+    messages[0].metadata = {"seen": True}
+    transcript.event(ModelEvent(model=MODEL, input=list(messages)))
+    # when the sample is written, then equal messages stand once, and the changed one beside them
+    written = EvalSample(id=1, epoch=1, input="q", target="t").model_copy(update={"events": transcript.events})
+    tree = json.loads(encode_sample(written))
+    assert [event["input_refs"] for event in tree["events"]] == [[[0, 5]], [[0, 5]], [[0, 5]], [[5, 6], [1, 5]]]
+    assert len(tree["events_data"]["messages"]) == 6
+
+
 def test_null_in_a_field_that_readers_demand() -> None:
     raw = json.loads(encode_sample(sample(events=[InfoEvent(data=None), SampleInitEvent(sample={})])))
     assert raw["events"][0]["data"] is None and raw["events"][1]["state"] is None

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
 from typing import Any
 
 from proctor.log._condense import Condenser, has_long_text
 from proctor.log._json import decode, encode
-from proctor.schema import ChatMessage, Event, EventsData, ModelEvent
+from proctor.schema import ChatMessage, Event, EventsData, ModelEvent, message_changes
 
 __all__ = ["EventList", "MessagePool", "Ranges"]
 
 Ranges = list[tuple[int, int]]
-
-_contents = attrgetter("content")
 
 
 class MessagePool:
@@ -23,16 +20,16 @@ class MessagePool:
     ``record`` costs what is new in an event: of a conversation that grew, only new messages are looked at one by one.
     """
 
-    __slots__ = ("_by_identity", "_calls", "_last", "_last_contents", "_last_refs", "_messages", "_refs", "condenser")
+    __slots__ = ("_by_identity", "_calls", "_changes", "_last", "_last_refs", "_messages", "_refs", "condenser")
 
     def __init__(self, condenser: Condenser | None = None, known: EventsData | None = None) -> None:
         self.condenser = condenser or Condenser()
         self._messages: dict[bytes, int] = {}
         self._calls: dict[bytes, int] = {}
-        self._by_identity: dict[int, tuple[ChatMessage, Any, int]] = {}
+        self._by_identity: dict[int, tuple[ChatMessage, tuple[Any, ...], int]] = {}
         self._refs: dict[str, Ranges] = {}
         self._last: list[ChatMessage] = []
-        self._last_contents: list[Any] = []
+        self._changes = 0
         self._last_refs: Ranges = []
         if known is not None:  # references into it must stay valid, so its order is kept and nothing is merged
             for index, message in enumerate(known.messages):
@@ -53,27 +50,35 @@ class MessagePool:
         return known if known is not None else self._ranges(event.input)
 
     def _ranges(self, messages: Sequence[ChatMessage]) -> Ranges:
-        before = len(self._last)
-        contents = list(map(_contents, messages))
-        # List comparison takes the same object for equal, so this is one pass in C. The contents are compared too: a
-        # message whose content was replaced is another message, though the object is the same.
-        grown = len(messages) >= before and messages[:before] == self._last and contents[:before] == self._last_contents
+        before, changes = len(self._last), message_changes()
+        # List comparison takes the same object for equal, so this is one pass in C.
+        grown = len(messages) >= before and messages[:before] == self._last
+        if grown and changes != self._changes:
+            # A message of which a field was set is another message, though the object is the same.
+            grown = all(self._known(message) is not None for message in self._last)
         refs: Ranges = list(self._last_refs) if grown else []
         for message in messages[before:] if grown else messages:
             _append(refs, self._place(message))
-        self._last, self._last_contents, self._last_refs = list(messages), contents, refs
+        self._last, self._changes, self._last_refs = list(messages), changes, refs
         return refs
 
     def _place(self, message: ChatMessage) -> int:
-        known = self._by_identity.get(id(message))
-        if known is not None and known[0] is message and known[1] is message.content:
-            return known[2]
+        known = self._known(message)
+        if known is not None:
+            return known
         raw = encode(message)
         if has_long_text(raw):
             raw = encode(self.condenser.message(decode(raw)))
         place = self._messages.setdefault(raw, len(self._messages))
-        self._by_identity[id(message)] = (message, message.content, place)
+        self._by_identity[id(message)] = (message, tuple(message.__dict__.values()), place)
         return place
+
+    def _known(self, message: ChatMessage) -> int | None:
+        """The place of this very object, if none of its fields holds another value than when it was encoded."""
+        known = self._by_identity.get(id(message))
+        if known is not None and known[0] is message and known[1] == tuple(message.__dict__.values()):
+            return known[2]
+        return None
 
     def call_ranges(self, parts: Iterable[Any]) -> Ranges:
         """The ranges of the messages of a raw request in the pool of call parts."""

@@ -73,6 +73,7 @@ from proctor.schema._message import (
     ContentVideo,
     UnknownContent,
     UnknownMessage,
+    message_changes,
 )
 from proctor.schema._option import (
     GROUPS,
@@ -233,6 +234,7 @@ __all__ = [
     "env_name",
     "env_options",
     "load_config",
+    "message_changes",
     "option_table",
     "parse_option",
     "parse_scalar",

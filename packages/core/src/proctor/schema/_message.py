@@ -28,6 +28,7 @@ __all__ = [
     "ContentVideo",
     "UnknownContent",
     "UnknownMessage",
+    "message_changes",
 ]
 
 
@@ -134,6 +135,17 @@ Content: TypeAlias = Annotated[
 ]
 
 
+_changes = 0
+
+
+def message_changes() -> int:
+    """How often an attribute of any message was set after the message was made.
+
+    While it stands still, messages that were recorded once need not be compared with their record.
+    """
+    return _changes
+
+
 class ChatMessageBase(Record):
     """What all messages have. ``content`` is text or a list of content parts."""
 
@@ -141,6 +153,11 @@ class ChatMessageBase(Record):
     content: str | list[Content]
     source: Literal["input", "generate", "operator"] | None = None
     metadata: dict[str, Any] | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        global _changes
+        _changes += 1
+        super().__setattr__(name, value)
 
     @property
     def text(self) -> str:
