@@ -27,6 +27,7 @@ from proctor.log import (
     recover_eval_log,
     write_eval_log,
 )
+from proctor.log._zip_read import ZipReader
 from proctor.schema import EvalLog, EvalPlan, ModelEvent, UnknownEvent
 
 LOGS = Path(__file__).parents[4] / "tests" / "data" / "eval-logs"
@@ -76,6 +77,32 @@ def test_what_the_index_says_of_some_logs() -> None:
 def test_chunked_samples_are_named_when_asked_for() -> None:
     with pytest.raises(UsageError, match="chunks"):
         read_eval_log_sample(LOGS / CHUNKED, read_eval_log_sample_summaries(LOGS / CHUNKED)[0].id)
+
+
+@pytest.mark.parametrize(
+    "name", ["multi_scorer.eval", "killed_sigkill.eval", "rezipped_deflate.eval", "nan_scores.eval"]
+)
+def test_pages_of_summaries(name: str) -> None:
+    rows = read_eval_log_sample_summaries(LOGS / name)
+    for offset, limit in ((0, 2), (1, 3), (2, 100), (100, 1), (0, 0)):
+        page = read_eval_log_sample_summaries(LOGS / name, offset=offset, limit=limit)
+        assert [row.uuid for row in page] == [row.uuid for row in rows[offset : offset + limit]]
+
+
+def test_members_are_found_without_reading_all_entries(tmp_path: Path) -> None:
+    # given names that end or begin like others, and one that stands twice
+    names = ["header", "x__header", "samples__1_epoch_1", "samples__11_epoch_1", "samples__1_epoch_11"]
+    path = archive(tmp_path / "a.eval", **{name: {"name": name} for name in names})
+    with zipfile.ZipFile(path, "a") as target, pytest.warns(UserWarning, match="Duplicate"):
+        target.writestr("samples/1_epoch_1.json", '{"name":"again"}')
+    data = path.read_bytes()
+    # when each is looked for, then the right one is found, and others are not
+    for name in names:
+        reader = ZipReader(lambda start, end: data[start:end], len(data))
+        expected = "again" if name == "samples__1_epoch_1" else name
+        assert json.loads(reader.read(name.replace("__", "/") + ".json"))["name"] == expected
+        assert "entries" not in vars(reader)
+        assert "eader.json" not in reader and "samples/1" not in reader
 
 
 def test_the_smallest_log(tmp_path: Path) -> None:

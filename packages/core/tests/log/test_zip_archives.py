@@ -89,7 +89,7 @@ def test_more_entries_than_16_bits_count() -> None:
     record = b"".join(central_record(b"%d" % number, 0, 0, 0, 0, (0, 33)) for number in range(70_000))
     data = record + end_records(70_000, len(record), 0)
     reader = opened(data)
-    assert len(reader.records) == 70_000 and "69999" in reader
+    assert len(reader.records) == 70_000 and "69999" in reader.entries
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert len(archive.infolist()) == 70_000
 

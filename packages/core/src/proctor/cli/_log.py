@@ -170,7 +170,7 @@ def _line(info: EvalLogInfo, absolute: bool) -> str:
 
     when = datetime.fromtimestamp(info.mtime / 1000).strftime("%Y-%m-%d %H:%M")
     try:
-        header = read_eval_log(info.name, header_only=True)
+        header = read_eval_log(info.name, header_only=True, reductions=False)
         what = f"{header.status:<9} {header.eval.task} {header.eval.model} {_headline(header)}".rstrip()
     except (OSError, ValueError):
         what = "not a log" if info.size else "empty"

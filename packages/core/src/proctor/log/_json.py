@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from codecs import getincrementaldecoder
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
-__all__ = ["decode", "encode", "fields", "plain", "validate", "visible"]
+__all__ = ["array_items", "decode", "encode", "fields", "plain", "validate", "visible"]
 
 _M = TypeVar("_M", bound=BaseModel)
 _DEEPEST = 200
 # Any escape, so that an escaped backslash is passed over whole; pairs of surrogates first; the group is a lone one.
 _ESCAPE = re.compile(rb"\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|(\\ud[89a-f][0-9a-f]{2})|\\.")
+_NEXT = re.compile(r"\s*(\S)")
 _REPLACED = "\ufffd".encode()  # what pydantic makes of a lone surrogate in a key, without an error
 
 
@@ -79,6 +81,39 @@ def validate(model: type[_M], data: bytes) -> _M:
         if error.errors(include_url=False, include_context=False, include_input=False)[0]["type"] != "json_invalid":
             raise
         return model.model_validate(json.loads(data))
+
+
+def array_items(chunks: Iterable[bytes]) -> Iterator[Any]:
+    """The items (objects or arrays) of a JSON array that comes in pieces, each as soon as it is whole.
+
+    Raises:
+        ValueError: if it is no array, or ends too early.
+    """
+    decoder, utf8 = json.JSONDecoder(), getincrementaldecoder("utf-8")("replace")
+    text, begun = "", False
+    for chunk in chunks:
+        text += utf8.decode(chunk)
+        place = 0
+        while True:
+            found = _NEXT.match(text, place)
+            if found is None:
+                break
+            if not begun:
+                if found[1] != "[":
+                    raise ValueError("it is no JSON array")
+                begun, place = True, found.end()
+            elif found[1] == "]":
+                return
+            elif found[1] == ",":
+                place = found.end()
+            else:
+                try:
+                    item, place = decoder.raw_decode(text, found.start(1))
+                except ValueError:
+                    break  # the rest of the item is in the next piece
+                yield item
+        text = text[place:]
+    raise ValueError("the JSON array ends too early")
 
 
 def fields(record: BaseModel) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def _header(location: str) -> EvalLog | None:
     from proctor.log._log_file import open_log
 
     try:
-        return open_log(location).header()
+        return open_log(location).header(reductions=False)
     except (OSError, ValueError):
         return None
 

@@ -7,13 +7,14 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+from itertools import islice
 from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
 from proctor.contracts import LogStore, Stat, UsageError
 from proctor.log._expand import Resolve, expand_pools, parse_sample, resolve_tree
-from proctor.log._json import decode, validate
+from proctor.log._json import array_items, decode, validate
 from proctor.log._layout import sample_member, sample_order
 from proctor.log._location import store_for
 from proctor.log._summary import summarise
@@ -47,8 +48,8 @@ class LogFile(ABC):
         self.location = location
 
     @abstractmethod
-    def header(self) -> EvalLog:
-        """The log without its samples."""
+    def header(self, reductions: bool = True) -> EvalLog:
+        """The log without its samples, and without reduced scores when they are not wanted."""
 
     @abstractmethod
     def samples(self, resolve: Resolve = False) -> Iterable[EvalSample]:
@@ -69,6 +70,10 @@ class LogFile(ABC):
     @abstractmethod
     def summaries(self) -> list[EvalSampleSummary]:
         """The summaries of the samples, in the order in which they were completed."""
+
+    def page(self, offset: int, limit: int) -> list[EvalSampleSummary]:
+        """``limit`` summaries from the ``offset``-th on."""
+        return self.summaries()[offset : offset + limit]
 
     def _missing(self, id: int | str, epoch: int) -> SampleNotFoundError:
         return SampleNotFoundError(
@@ -115,10 +120,10 @@ class EvalFile(LogFile):
         else:
             self.zip = ZipReader(lambda start, end: store.read(name, start, end), stat.size)
 
-    def header(self) -> EvalLog:
+    def header(self, reductions: bool = True) -> EvalLog:
         if "header.json" in self.zip:
             log = self._parse("header.json", lambda raw: validate(EvalLog, raw))
-            if "reductions.json" in self.zip:
+            if reductions and "reductions.json" in self.zip:
                 log.reductions = self._reductions()
         elif "_journal/start.json" in self.zip:
             log = self._parse("_journal/start.json", lambda raw: validate(EvalLog, raw))
@@ -135,8 +140,12 @@ class EvalFile(LogFile):
         return _derived(log, self.location)
 
     def _reductions(self) -> list[EvalSampleReductions]:
-        value = decode(self.zip.read("reductions.json"))
-        return _reductions.validate_python(value) if isinstance(value, list) else []
+        raw = self.zip.read("reductions.json")
+        try:
+            return _reductions.validate_json(raw)
+        except ValidationError:  # lone surrogates, or no array
+            value = decode(raw)
+            return _reductions.validate_python(value) if isinstance(value, list) else []
 
     def _parse(self, name: str, parse: Any) -> Any:
         try:
@@ -185,6 +194,14 @@ class EvalFile(LogFile):
         found: EvalSample = self._parse(name, lambda raw: parse_sample(raw, resolve))
         return found
 
+    def page(self, offset: int, limit: int) -> list[EvalSampleSummary]:
+        names = ["summaries.json"] if "summaries.json" in self.zip else self.journal("summaries")
+        rows = (row for name in names for row in array_items(self.zip.stream(name)))
+        try:
+            return [EvalSampleSummary.model_validate(row) for row in islice(rows, offset, offset + limit)]
+        except ValueError as error:
+            raise BadLogError(f"{self.location}: the summaries cannot be read: {error}") from error
+
     def summaries(self) -> list[EvalSampleSummary]:
         names = ["summaries.json"] if "summaries.json" in self.zip else self.journal("summaries")
         rows: dict[tuple[str, int], EvalSampleSummary] = {}
@@ -213,7 +230,7 @@ class JsonFile(LogFile):
         self._store, self._name, self._stat = store, name, stat
         self._log: EvalLog | None = None
 
-    def header(self) -> EvalLog:
+    def header(self, reductions: bool = True) -> EvalLog:
         log = self._validated(_json_header(self._store, self._name, self._stat.size, self.location))
         log.etag = self._stat.etag
         return _derived(log, self.location)

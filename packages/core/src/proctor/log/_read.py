@@ -53,6 +53,8 @@ def read_eval_log(
     header_only: bool = False,
     resolve_attachments: Resolve = False,
     format: Format = "auto",
+    *,
+    reductions: bool = True,
 ) -> EvalLog:
     """The log at ``path``; a torn log (a write was cut) is read as far as it is whole.
 
@@ -62,6 +64,7 @@ def read_eval_log(
         resolve_attachments: put long texts back in their places: ``"full"`` or ``True`` everywhere, ``"core"`` in all
             but the raw calls, ``False`` nowhere.
         format: of the file; ``auto`` looks at its content.
+        reductions: with the samples' reduced scores; a header is read many times faster without them.
 
     Raises:
         FileNotFoundError: there is nothing.
@@ -69,13 +72,13 @@ def read_eval_log(
     """
     file = _opened(path, format, whole=not header_only)
     if header_only:
-        return file.header()
+        return file.header(reductions)
     with _no_collection():
         if isinstance(file, JsonFile):
             log = file.whole(resolve_attachments)
             log.samples = sorted(log.samples or [], key=sample_order)
             return log
-        log = file.header()
+        log = file.header(reductions)
         log.samples = sorted(file.samples(resolve_attachments), key=sample_order)
         return log
 
@@ -123,7 +126,7 @@ def read_eval_log_samples(
         UsageError: samples are missing, or may be, and all are required.
     """
     file = _opened(path, format)
-    header = file.header()
+    header = file.header(reductions=False)
     if all_samples_required and (header.status != "success" or header.invalidated):
         state = "was invalidated" if header.invalidated else f"has status {header.status!r}"
         raise UsageError(
@@ -146,6 +149,17 @@ def _samples(file: LogFile, header: EvalLog, required: bool, resolve: Resolve) -
                     raise
 
 
-def read_eval_log_sample_summaries(path: LogPath, format: Format = "auto") -> list[EvalSampleSummary]:
-    """The summaries of all samples, in the order in which they were completed."""
-    return _opened(path, format).summaries()
+def read_eval_log_sample_summaries(
+    path: LogPath, format: Format = "auto", *, offset: int = 0, limit: int | None = None
+) -> list[EvalSampleSummary]:
+    """The summaries of the samples, in the order in which they were completed.
+
+    Args:
+        path: where the log is.
+        format: of the file.
+        offset: how many to leave out at the beginning.
+        limit: how many to read at most; of a large ``.eval`` log little more than those is looked at. Attempts that
+            were replaced later are in such a page, too.
+    """
+    file = _opened(path, format)
+    return file.summaries()[offset:] if limit is None else file.page(offset, limit)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
+from functools import cached_property
 
 from proctor.contracts import UsageError
 from proctor.log._zip_format import (
@@ -26,7 +27,7 @@ from proctor.log._zip_format import (
     decode_name,
     zip64_values,
 )
-from proctor.log._zstd import decompress, inflate
+from proctor.log._zstd import decompress, decompress_chunks, inflate
 
 __all__ = ["BadLogError", "ZipReader", "walk_members"]
 
@@ -54,21 +55,58 @@ class ZipReader:
     def __init__(self, read: ReadRange, size: int) -> None:
         self._read = read
         self._size = size
+        self._directory = b""
         self.torn = False
         try:
-            entries = list(_directory(read, size))
+            self._directory, self._count = _directory(read, size)
         except BadLogError:
             if read(0, 4) != LOCAL_MAGIC:
                 raise
-            entries = [entry for entry, _ in walk_members(read, size)]
-            self.torn = True
-        self.records = entries
-        """All records in order, replaced ones included."""
-        self.entries = {entry.name: entry for entry in entries}  # the last one of a name counts
-        """The members by name, oldest first."""
+            self._walk()
 
-    def __contains__(self, name: object) -> bool:
-        return name in self.entries
+    def _walk(self) -> list[Entry]:
+        self.torn = True
+        self.records = [entry for entry, _ in walk_members(self._read, self._size)]
+        return self.records
+
+    @cached_property
+    def records(self) -> list[Entry]:
+        """All records in order, replaced ones included."""
+        try:
+            return list(_records(self._directory, self._count))
+        except BadLogError:
+            return self._walk()
+
+    @cached_property
+    def entries(self) -> dict[str, Entry]:
+        """The members by name, oldest first; of one name the last record counts."""
+        return {entry.name: entry for entry in self.records}
+
+    def find(self, name: str) -> Entry | None:
+        """The entry of a member, without looking at all others (a log of 100,000 samples has as many)."""
+        if self.torn or "entries" in self.__dict__ or not name.isascii():
+            return self.entries.get(name)
+        wanted, directory = name.encode(), self._directory
+        place = directory.rfind(wanted)
+        while place >= 0:
+            entry = self._record_at(place - CENTRAL.size, name)
+            if entry is not None:
+                return entry
+            place = directory.rfind(wanted, 0, place + len(wanted) - 1)
+        return None
+
+    def _record_at(self, start: int, name: str) -> Entry | None:
+        """The record at ``start`` of the directory, if it is that of ``name``: its local header must say so, too."""
+        if start < 0 or self._directory[start : start + 4] != CENTRAL_MAGIC:
+            return None
+        entry, _ = _record(self._directory, start)
+        if entry.name != name:
+            return None
+        head = self._read(entry.offset, entry.offset + LOCAL.size + len(name))
+        return entry if head[:4] == LOCAL_MAGIC and head[LOCAL.size :] == name.encode() else None
+
+    def __contains__(self, name: str) -> bool:
+        return self.find(name) is not None
 
     def read(self, name: str) -> bytes:
         """The content of a member.
@@ -77,7 +115,29 @@ class ZipReader:
             KeyError: there is none of that name.
             BadLogError: its data is damaged.
         """
-        return self.content(self.entries[name])
+        entry = self.find(name)
+        if entry is None:
+            raise KeyError(name)
+        return self.content(entry)
+
+    def stream(self, name: str) -> Iterator[bytes]:
+        """The content of a member in pieces, made as they are asked for.
+
+        Raises:
+            KeyError: there is none of that name.
+            BadLogError: its data is damaged.
+        """
+        entry = self.find(name)
+        if entry is None:
+            raise KeyError(name)
+        data = self.raw(entry)
+        if entry.method != ZSTD:
+            yield unpack(entry, data)
+            return
+        try:
+            yield from decompress_chunks(data)
+        except ValueError as error:
+            raise BadLogError(f"{entry.name!r}: {error}") from error
 
     def raw(self, entry: Entry) -> bytes:
         """The data of a member as it is stored."""
@@ -117,15 +177,15 @@ def unpack(entry: Entry, data: bytes) -> bytes:
     raise BadLogError(f"{entry.name!r} is packed with method {entry.method}; logs use 0, 8 and 93")
 
 
-def _directory(read: ReadRange, size: int) -> Iterator[Entry]:
+def _directory(read: ReadRange, size: int) -> tuple[bytes, int]:
+    """The directory, and how many records it has."""
     tail_start = max(0, size - _TAIL - END.size)
     tail = read(tail_start, size)
     end = tail.rfind(END_MAGIC)
     while end >= 0:
         found = _try_end(read, tail, tail_start, end)
         if found is not None:
-            yield from _records(*found)
-            return
+            return found
         end = tail.rfind(END_MAGIC, 0, end)
     raise BadLogError("it is no ZIP archive, or its end is missing")
 
@@ -160,22 +220,27 @@ def _try_end(read: ReadRange, tail: bytes, tail_start: int, end: int) -> tuple[b
 
 
 def _records(directory: bytes, count: int) -> Iterator[Entry]:
-    place, unpack_from, size = 0, CENTRAL.unpack_from, CENTRAL.size
+    place = 0
     for _ in range(count):
-        if directory[place : place + 4] != CENTRAL_MAGIC or place + size > len(directory):
+        if directory[place : place + 4] != CENTRAL_MAGIC or place + CENTRAL.size > len(directory):
             raise BadLogError("its directory is damaged")
-        head = unpack_from(directory, place)
-        flags, method, crc, compressed, plain = head[3], head[4], head[7], head[8], head[9]
-        name_length, extra_length, comment, offset = head[10], head[11], head[12], head[16]
-        start = place + size
-        name = decode_name(directory[start : start + name_length], flags)
-        if compressed == LIMIT32 or plain == LIMIT32 or offset == LIMIT32:
-            wide = iter(zip64_values(directory[start + name_length : start + name_length + extra_length]))
-            plain = next(wide, plain) if plain == LIMIT32 else plain
-            compressed = next(wide, compressed) if compressed == LIMIT32 else compressed
-            offset = next(wide, offset) if offset == LIMIT32 else offset
-        yield Entry(name, method, crc, compressed, plain, offset)
-        place = start + name_length + extra_length + comment
+        entry, place = _record(directory, place)
+        yield entry
+
+
+def _record(directory: bytes, place: int) -> tuple[Entry, int]:
+    """The record at ``place``, and where the next one begins."""
+    head = CENTRAL.unpack_from(directory, place)
+    flags, method, crc, compressed, plain = head[3], head[4], head[7], head[8], head[9]
+    name_length, extra_length, comment, offset = head[10], head[11], head[12], head[16]
+    start = place + CENTRAL.size
+    name = decode_name(directory[start : start + name_length], flags)
+    if compressed == LIMIT32 or plain == LIMIT32 or offset == LIMIT32:
+        wide = iter(zip64_values(directory[start + name_length : start + name_length + extra_length]))
+        plain = next(wide, plain) if plain == LIMIT32 else plain
+        compressed = next(wide, compressed) if compressed == LIMIT32 else compressed
+        offset = next(wide, offset) if offset == LIMIT32 else offset
+    return Entry(name, method, crc, compressed, plain, offset), start + name_length + extra_length + comment
 
 
 def walk_members(read: ReadRange, size: int) -> Iterator[tuple[Entry, bytes]]:

@@ -7,9 +7,9 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["compress", "compress_many", "compress_stream", "decompress", "inflate"]
+__all__ = ["compress", "compress_many", "compress_stream", "decompress", "decompress_chunks", "inflate"]
 
 _LEVEL = 3
 _local = threading.local()  # contexts are costly to make and may not be shared between threads
@@ -74,6 +74,28 @@ def decompress(data: bytes, size: int | None = None) -> bytes:
                 raise ValueError("a Zstandard frame is cut")
             data = frame.unused_data
         return b"".join(parts)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"damaged Zstandard data: {error}") from error
+
+
+def decompress_chunks(data: bytes, size: int = 1 << 16) -> Iterator[bytes]:
+    """The content of all frames in ``data``, in pieces made from ``size`` bytes each: who stops early pays for less.
+
+    Raises:
+        ValueError: if ``data`` is damaged.
+    """
+    import zstandard
+
+    decompressor = zstandard.ZstdDecompressor()
+    frame = decompressor.decompressobj()
+    try:
+        for start in range(0, len(data), size):
+            piece = data[start : start + size]
+            while piece:
+                yield frame.decompress(piece)
+                piece = frame.unused_data if frame.eof else b""
+                if frame.eof:
+                    frame = decompressor.decompressobj()
     except zstandard.ZstdError as error:
         raise ValueError(f"damaged Zstandard data: {error}") from error
 
