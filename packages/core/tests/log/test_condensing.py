@@ -178,6 +178,32 @@ def test_the_past_does_not_change_with_a_message() -> None:
     assert seen == [["a long document"], ["(removed)", "and?"]]
 
 
+def test_large_messages_are_encoded_when_the_sample_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a message of a megabyte between small ones, and its content replaced after the first turn
+    transcript = Transcript()
+    image = "data:image/png;base64," + "A" * 1_000_000
+    large = ChatMessageUser(content=[ContentText(text="q"), ContentImage(image=image)])
+    messages: list[ChatMessage] = [ChatMessageUser(content="a"), large, ChatMessageUser(content="b")]
+    encoded: list[Any] = []
+
+    def encode(value: Any) -> bytes:
+        encoded.append(value)
+        return to_json(value)
+
+    monkeypatch.setattr(_pool, "encode", encode)
+    transcript.event(ModelEvent(model=MODEL, input=list(messages)))
+    transcript.event(ModelEvent(model=MODEL, input=list(messages)))
+    assert len(encoded) == 2  # the small ones
+    large.content = "gone"
+    transcript.event(ModelEvent(model=MODEL, input=list(messages)))
+    # when the sample is written and read, then each event has what was sent
+    written = EvalSample(id=1, epoch=1, input="q", target="t").model_copy(update={"events": transcript.events})
+    read = parse_sample(encode_sample(written), resolve="full")
+    sizes = [[len(str(message.content)) for message in event.input] for event in read.events]  # type: ignore[union-attr]
+    assert sizes[0] == sizes[1] and sizes[0][1] > 1_000_000 and sizes[2] == [1, 4, 1]
+    assert [len(event.input) for event in parse_sample(encode_sample(written)).events] == [3, 3, 3]  # type: ignore[union-attr, arg-type]
+
+
 def test_copies_of_a_conversation_are_recorded_once() -> None:
     # given an agent that copies its conversation at each turn, and changes one message of a copy
     transcript = Transcript()

@@ -21,6 +21,7 @@ def test_acknowledged_samples_survive(tmp_path: Path, format: str, acknowledged:
     # then every acknowledged sample is there, once, whole
     samples = read_eval_log(target).samples or []
     found = [one.id for one in samples]
+    assert read_eval_log(target, header_only=True).eval.dataset.sample_ids == sorted(set(found))
     assert set(ids) <= set(found) and len(set(found)) == len(found)
     assert all(one.scores and len(one.events) == 13 for one in samples)
     if format == "eval":  # and it was there before

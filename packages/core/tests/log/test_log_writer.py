@@ -174,6 +174,17 @@ def test_what_is_known_only_at_the_end(tmp_path: Path) -> None:
     assert log.error == failure
 
 
+def test_ids_that_nobody_knew_are_listed_at_the_end(tmp_path: Path) -> None:
+    unknown = spec()
+    unknown.dataset.sample_ids = None
+    writer = LogWriter.open(str(tmp_path), unknown, EvalPlan())
+    for one in (sample(10), sample(2), sample(2, epoch=2)):
+        writer.write(one)
+    writer.finish("success", None, stats())
+    assert read_eval_log(writer.location, header_only=True).eval.dataset.sample_ids == [2, 10]
+    assert [one.id for one in read_eval_log_samples(writer.location)] == [2, 10]
+
+
 class _Full(FileStore):
     """A disk without space for some commits: each leaves half of what it was given."""
 

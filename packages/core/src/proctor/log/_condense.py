@@ -12,6 +12,7 @@ LONG = 100
 """Texts of more characters than this become attachments."""
 
 _PREFIX = "attachment://"
+_UNLOCKED = 2048  # bytes from which hashlib lets go of the interpreter lock
 _RUN = re.compile(rb'"[^"]{%d}' % (LONG + 1))
 # Where the peer puts attachments back, found by trying each field; a reference anywhere else stays a reference.
 _MEDIA = frozenset({"image", "audio", "video", "document"})
@@ -33,6 +34,18 @@ def has_long_text(data: bytes) -> bool:
     return b"\\" in data and b'\\"' in data
 
 
+def _key(text: str) -> str:
+    # Readers take any hex key; blake2b is in the standard library, the peer's MurmurHash is not.
+    raw = text.encode("utf-8", "surrogatepass")
+    if not _UNLOCKED <= len(raw) <= 100_000:
+        return blake2b(raw, digest_size=16).hexdigest()
+    # In pieces for which hashlib keeps the interpreter lock: taking it back from a busy event loop costs up to 5 ms.
+    digest, view = blake2b(digest_size=16), memoryview(raw)
+    for start in range(0, len(raw), _UNLOCKED - 1):
+        digest.update(view[start : start + _UNLOCKED - 1])
+    return digest.hexdigest()
+
+
 class Condenser:
     """Collects the attachments of one sample.
 
@@ -51,8 +64,7 @@ class Condenser:
         """A reference to ``value``, which becomes an attachment."""
         if not self.images and value.startswith("data:"):
             return _REMOVED
-        # Readers take any hex key; blake2b is in the standard library, the peer's MurmurHash is not.
-        key = blake2b(value.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        key = _key(value)
         self.attachments[key] = value
         return _PREFIX + key
 

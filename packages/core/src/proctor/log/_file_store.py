@@ -28,7 +28,9 @@ class FileStore(LogStore):
         """A new file, made together with its folder; ``FileExistsError`` if there is one of that name."""
         path = Path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        return _FileSink(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666))
+        sink = _FileSink(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666))
+        _sync_folder(path.parent)
+        return sink
 
     def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
         """The bytes ``[start, end)`` of a file."""

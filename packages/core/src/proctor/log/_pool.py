@@ -11,6 +11,8 @@ from proctor.schema import ChatMessage, Event, EventsData, ModelEvent, message_c
 
 __all__ = ["EventList", "MessagePool", "Ranges"]
 
+_LARGE = 500_000  # characters of a message that are not encoded while the sample runs
+
 Ranges = list[tuple[int, int]]
 
 
@@ -20,11 +22,22 @@ class MessagePool:
     ``record`` costs what is new in an event: of a conversation that grew, only new messages are looked at one by one.
     """
 
-    __slots__ = ("_by_identity", "_calls", "_changes", "_last", "_last_refs", "_messages", "_refs", "condenser")
+    __slots__ = (
+        "_by_identity",
+        "_calls",
+        "_changes",
+        "_large",
+        "_last",
+        "_last_refs",
+        "_messages",
+        "_refs",
+        "condenser",
+    )
 
     def __init__(self, condenser: Condenser | None = None, known: EventsData | None = None) -> None:
         self.condenser = condenser or Condenser()
         self._messages: dict[bytes, int] = {}
+        self._large: dict[int, ChatMessage] = {}
         self._calls: dict[bytes, int] = {}
         self._by_identity: dict[int, tuple[ChatMessage, tuple[Any, ...], int]] = {}
         self._refs: dict[str, Ranges] = {}
@@ -66,12 +79,20 @@ class MessagePool:
         known = self._known(message)
         if known is not None:
             return known
-        raw = encode(message)
-        if has_long_text(raw):
-            raw = encode(self.condenser.message(decode(raw)))
-        place = self._messages.setdefault(raw, len(self._messages))
+        if _size(message) > _LARGE:
+            # Left for whoever writes the sample: the event loop must not wait for megabytes. The copy stays as it is.
+            place = len(self._messages)
+            self._messages[b"large %d" % place] = place
+            self._large[place] = message.model_copy()
+        else:
+            raw = self._encoded(message)
+            place = self._messages.setdefault(raw, len(self._messages))
         self._by_identity[id(message)] = (message, tuple(message.__dict__.values()), place)
         return place
+
+    def _encoded(self, message: ChatMessage) -> bytes:
+        raw = encode(message)
+        return encode(self.condenser.message(decode(raw))) if has_long_text(raw) else raw
 
     def _known(self, message: ChatMessage) -> int | None:
         """The place of this very object, if none of its fields holds another value than when it was encoded."""
@@ -94,7 +115,18 @@ class MessagePool:
         """The pool as ``events_data``; empty when nothing is in it."""
         if not self._messages and not self._calls:
             return b""
-        return b'{"messages":[%b],"calls":[%b]}' % (b",".join(self._messages), b",".join(self._calls))
+        messages = list(self._messages)
+        for place, message in self._large.items():
+            messages[place] = self._encoded(message)
+        return b'{"messages":[%b],"calls":[%b]}' % (b",".join(messages), b",".join(self._calls))
+
+
+def _size(message: ChatMessage) -> int:
+    """About how many characters a message has."""
+    content = message.content
+    if isinstance(content, str):
+        return len(content)
+    return sum(len(value) for part in content for value in part.__dict__.values() if isinstance(value, str))
 
 
 def _append(refs: Ranges, place: int) -> None:

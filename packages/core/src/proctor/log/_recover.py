@@ -16,6 +16,7 @@ from proctor.log._location import store_for
 from proctor.log._log_file import EvalFile, JsonFile, LogFile, open_log, top_level
 from proctor.log._rewrite import copy_members
 from proctor.log._summary import summarise
+from proctor.log._writer import in_order
 from proctor.log._zip_read import BadLogError
 from proctor.log._zip_write import ZipBuilder
 from proctor.schema import EvalError, EvalLog, EvalResults, EvalSample, EvalSampleSummary, ModelUsage
@@ -149,6 +150,8 @@ def _whole_samples(file: JsonFile) -> Iterator[EvalSample]:
 
 def _closed(log: EvalLog, summaries: Sequence[EvalSampleSummary], rescore: Rescore | None) -> EvalLog:
     log.status = "error"
+    if log.eval.dataset.sample_ids is None:  # readers that go by the header would find no sample
+        log.eval.dataset.sample_ids = in_order(dict.fromkeys(row.id for row in summaries))
     log.error = EvalError(message=_MESSAGE, traceback=_TRACE, traceback_ansi=_TRACE)
     log.results = rescore(log, summaries) if rescore is not None else None
     if log.results is None:

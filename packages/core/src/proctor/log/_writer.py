@@ -41,6 +41,7 @@ _GROUP = 4 << 20  # bytes of JSON that are held before they are compressed
 _HELD = 4 << 20  # compressed bytes that are held before they are written, pause or not: memory is bounded
 _RETRY = 1.0  # seconds between tries when the disk is full
 _PATIENCE = 60.0  # seconds that finish waits for space
+_MANY = 100_000  # sample ids beyond this are not listed
 _WAITABLE = (errno.ENOSPC, errno.EDQUOT)
 
 _Ack = Callable[[EvalSampleSummary], object]
@@ -68,6 +69,7 @@ class LogWriter:
         self._samples: bool = options["log_samples"]
         self._images: bool = options["log_images"]
         self._buffer: int = max(1, options["buffer"] or 1)
+        self._ids: dict[int | str, None] | None = {} if log.eval.dataset.sample_ids is None else None
         self._reductions: ReductionSpool | None = None
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
         self._taken = self._put = 0
@@ -177,7 +179,8 @@ class LogWriter:
             results: the metrics, when there are any.
             stats: times and tokens.
             error: what ended the evaluation.
-            sample_ids: for a dataset whose ids were not known at the start.
+            sample_ids: for a dataset whose ids were not known at the start, in its order; without them, and up to
+                100,000, those that were written are listed.
             metadata: added to ``eval.metadata``.
 
         Returns:
@@ -188,8 +191,7 @@ class LogWriter:
         """
         spec = self._log.eval
         if sample_ids is not None:
-            dataset = spec.dataset.model_copy(update={"sample_ids": sample_ids})
-            spec = spec.model_copy(update={"dataset": dataset})
+            spec, self._ids = _with_ids(spec, sample_ids), None
         if metadata:
             spec = spec.model_copy(update={"metadata": {**(spec.metadata or {}), **metadata}})
         changed: dict[str, Any] = {"status": status, "eval": spec, "results": results, "stats": stats, "error": error}
@@ -261,6 +263,10 @@ class LogWriter:
         self._pending.append((encode(values) if self._samples else b"", values, summary, on_ack))
         group.append((sample, raw))
         self._taken += 1
+        if self._ids is not None:
+            self._ids[sample.id] = None
+            if len(self._ids) > _MANY:
+                self._ids = None
         return len(raw)
 
     def _flush(self) -> None:
@@ -278,6 +284,8 @@ class LogWriter:
 
     def _end(self) -> None:
         log = self._log
+        if self._ids:
+            log = log.model_copy(update={"eval": _with_ids(log.eval, in_order(self._ids))})
         if self._reductions is None and log.results is not None and log.results.scores:
             self._reductions = ReductionSpool()
         segment = self._layout.finish(log, self._reductions, self._read, self._replace)
@@ -308,6 +316,16 @@ class LogWriter:
 
 
 _EMPTY: Any = object()  # nothing is queued (None is the end)
+
+
+def in_order(ids: Iterable[int | str]) -> list[int | str]:
+    """Numbers by value; ids of other kinds as they come."""
+    found = list(ids)
+    return sorted(found) if all(isinstance(id, int) for id in found) else found
+
+
+def _with_ids(spec: EvalSpec, ids: list[int | str]) -> EvalSpec:
+    return spec.model_copy(update={"dataset": spec.dataset.model_copy(update={"sample_ids": ids})})
 
 
 def _unwritable(sample: EvalSample, error: Exception) -> EvalSample:
