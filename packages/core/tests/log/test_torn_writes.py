@@ -81,6 +81,9 @@ def test_recovering_a_torn_eval_log(tmp_path: Path) -> None:
                 continue
             log = read_eval_log(target)
             assert [one.id for one in log.samples or []] == known
+            if log.status == "success":  # only the directory behind the header was cut
+                assert log.error is None and len(known) == 3
+                continue
             assert log.status == "error" and log.error is not None and log.results is not None
             assert log.results.total_samples == len(known)
 
@@ -103,3 +106,13 @@ def test_a_log_cut_before_its_beginning_is_complete_is_refused(tmp_path: Path, l
     path.write_bytes(write[:length])
     with pytest.raises(UsageError, match="not an evaluation log"):
         recover_eval_log(path)
+
+
+def test_a_log_cut_behind_its_header_is_finished_as_it_is(tmp_path: Path) -> None:
+    # given a log whose last commit was cut in its directory
+    before, write, offset = _states(tmp_path / "run", "eval")[-1]
+    path = tmp_path / "cut.eval"
+    path.write_bytes(before[:offset] + write[:-30])
+    # when it is recovered, then nothing of it is changed
+    log = read_eval_log(recover_eval_log(path))
+    assert (log.status, log.error, len(log.samples or [])) == ("success", None, 3)

@@ -80,9 +80,11 @@ def _beside(location: str) -> str:
 
 def _recovered(file: LogFile, rescore: Rescore | None) -> Iterator[bytes]:
     if isinstance(file, EvalFile):
-        if "header.json" in file.zip and not file.zip.torn:
+        if "header.json" not in file.zip:
+            return _eval(file, rescore)
+        if not file.zip.torn:
             raise _nothing(file, file.header())
-        return _eval(file, rescore)
+        return _new_directory(file)
     assert isinstance(file, JsonFile)
     try:
         log = file.whole()
@@ -98,6 +100,14 @@ def _recovered(file: LogFile, rescore: Rescore | None) -> Iterator[bytes]:
 
 def _nothing(file: LogFile, log: EvalLog) -> UsageError:
     return UsageError(f"{file.location} is whole (status {log.status}): there is nothing to recover.")
+
+
+def _new_directory(file: EvalFile) -> Iterator[bytes]:
+    """The log as it is: it was cut behind its last member, so nothing but the directory is missing."""
+    zip = ZipBuilder()
+    yield from copy_members(zip, file.zip, lambda name: True)
+    yield bytes(zip.directory)
+    yield zip.end()
 
 
 def _eval(file: EvalFile, rescore: Rescore | None) -> Iterator[bytes]:
