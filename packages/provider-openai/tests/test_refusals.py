@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proctor.contracts import RateLimits, Retry
+from proctor.contracts import CallRecord, RateLimits, Retry, current_call
 from proctor_provider_openai._errors import (
     APIError,
     ConnectionFailed,
@@ -265,9 +265,13 @@ async def test_a_key_that_the_service_repeats_is_cut_out(server: FakeOpenAI, api
     key = "sk-test-1f2e3d4c5b6a"
     server.fail(401, message=f"Incorrect API key provided: {key}.")
     model = api(server)
+    record = CallRecord()
+    token = current_call.set(record)
 
-    with pytest.raises(APIError) as raised:
+    with pytest.raises(APIError, match=r"provided: \[key\]") as raised:
         await ask(model)
+    current_call.reset(token)
 
+    assert key not in f"{record.request} {record.response}"
     shown = f"{raised.value} {raised.value!r} {raised.value.message} {model!r} {vars(model)} {model.connection_key()}"
     assert key not in shown.replace(repr(model._headers), "")

@@ -172,6 +172,26 @@ async def test_a_cancelled_call_is_in_the_transcript(scripted: Any) -> None:
     assert event.pending is None
 
 
+async def test_a_call_that_a_time_limit_ends_says_so(scripted: Any) -> None:
+    model, _ = scripted(anyio.sleep_forever)
+    limits = SampleLimits(working_limit=0.01)
+    over = pytest.raises(LimitExceededError)
+    with use_transcript(Transcript()) as transcript, use_limits(limits), over, limits.enforce():
+        await model.generate("?")
+
+    assert model_events(transcript)[0].error == "Cancelled by limit"
+
+
+async def test_headers_with_credentials_lose_their_values_in_the_transcript(scripted: Any) -> None:
+    model, api = scripted("four")
+    headers = {"X-Team": "blue", "Authorization": "Bearer secret-key-123"}
+    with use_transcript(Transcript()) as transcript:
+        await model.generate("?", config=GenerateConfig(extra_headers=headers))
+
+    assert api.configs[0].extra_headers == headers
+    assert model_events(transcript)[0].config.extra_headers == {"X-Team": "blue", "Authorization": "[removed]"}
+
+
 @pytest.mark.parametrize(("setting", "kept"), [(None, 5), (True, 7), (False, 0)])
 async def test_raw_calls_are_kept_as_the_setting_says(scripted: Any, setting: bool | None, kept: int) -> None:
     model, _ = scripted("four")

@@ -12,7 +12,7 @@ from proctor_provider_openai._args import AzureArgs, OpenAIArgs, ServiceArgs
 from proctor_provider_openai._chat_input import chat_messages
 from proctor_provider_openai._chat_output import chat_output
 from proctor_provider_openai._endpoint import Endpoint, fresh_token
-from proctor_provider_openai._errors import APIError, MalformedResponse, classify, rate_limits, refusal
+from proctor_provider_openai._errors import MalformedResponse, classify, rate_limits, refusal
 from proctor_provider_openai._http import close_client, decode, encode, poster
 from proctor_provider_openai._media import has_files, inline_files
 from proctor_provider_openai._models import is_reasoning, needs_responses, prefers_responses
@@ -155,6 +155,8 @@ class OpenAIAPI(ModelAPI):
             record_call(body, None, perf_counter() - started)
             raise
         seconds = perf_counter() - started
+        if status >= 300:
+            raw = self._scrubbed(raw)
         try:
             answer = decode(raw)
         except ValueError:
@@ -162,11 +164,11 @@ class OpenAIAPI(ModelAPI):
             record_call(body, text, seconds, headers=answered)
             if status == 200:
                 raise MalformedResponse(f"{self.model_name}: the response is not JSON: {text[:200]!r}") from None
-            raise self._scrubbed(refusal(status, answered, text)) from None
+            raise refusal(status, answered, text) from None
         record_call(body, answer, seconds, headers=answered)
         if 200 <= status < 300:
             return answer
-        error = self._scrubbed(refusal(status, answered, answer))
+        error = refusal(status, answered, answer)
         output = refused_output(error, answer, self.model_name)
         if output is None:
             raise error
@@ -179,10 +181,7 @@ class OpenAIAPI(ModelAPI):
         headers.update(config.extra_headers or {})
         return headers
 
-    def _scrubbed(self, error: APIError) -> APIError:
-        """``error`` without the credential, which some services repeat in full."""
+    def _scrubbed(self, raw: bytes) -> bytes:
+        """``raw`` without the credential, which some services repeat in full when they refuse it."""
         secret = self._endpoint.credential
-        if secret and len(secret) >= 8 and secret in str(error):
-            error.message = error.message.replace(secret, "[key]")
-            error.args = (str(error).replace(secret, "[key]"),)
-        return error
+        return raw.replace(secret.encode(), b"[key]") if secret and len(secret) >= 8 else raw

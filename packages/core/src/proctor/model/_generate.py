@@ -29,7 +29,7 @@ __all__ = ["Generation"]
 class Generation:
     """The attempts of one generate call; ``retries`` and ``record`` (the last raw call) can be read at any time."""
 
-    __slots__ = ("_config", "_infos", "_limits", "_model", "_spent", "_tool_choice", "messages", "record", "retries")
+    __slots__ = ("_config", "_infos", "_model", "_spent", "_tool_choice", "limits", "messages", "record", "retries")
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Generation:
         self._infos = infos
         self._tool_choice = tool_choice
         self._config = config
-        self._limits = limits
+        self.limits = limits
         self._spent = 0.0  # seconds since the first send, waits for gates left out
 
     async def run(self) -> ModelOutput:
@@ -86,10 +86,10 @@ class Generation:
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
-        if self._limits is None:
+        if self.limits is None:
             yield
         else:
-            with self._limits.pause():
+            with self.limits.pause():
                 yield
 
     async def _attempt(self) -> ModelOutput:
@@ -132,8 +132,8 @@ class Generation:
             raise error
         self.retries += 1
         self._model.count_retry(retry.kind)
-        if self._limits is not None:
-            self._limits.waited(seconds)  # a failed attempt is a wait for the provider, not work of the sample
+        if self.limits is not None:
+            self.limits.waited(seconds)  # a failed attempt is a wait for the provider, not work of the sample
         pacing = self._model.pacing
         delay = backoff(self.retries, retry.after, pacing.random())
         timeout = self._config.timeout

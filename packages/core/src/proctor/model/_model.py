@@ -9,12 +9,12 @@ import anyio
 
 from proctor.concurrency import Gate, connection_gate
 from proctor.contracts._model import ModelAPI, RateLimits
-from proctor.limits import LimitExceededError, sample_limits
+from proctor.limits import LimitExceededError, SampleLimits, sample_limits
 from proctor.log import Transcript, now_iso, transcript
 from proctor.model._active import active_model
 from proctor.model._generate import Generation
 from proctor.model._input import collapse, conversation, tool_infos
-from proctor.model._record import model_logging
+from proctor.model._record import loggable_config, model_logging
 from proctor.model._retry import Pacing
 from proctor.schema import (
     ChatCompletionChoice,
@@ -143,7 +143,12 @@ class Model:
         config: GenerateConfig,
     ) -> ModelEvent:
         event = ModelEvent(
-            model=self.name, role=self.role, tools=infos, tool_choice=tool_choice, config=config, pending=True
+            model=self.name,
+            role=self.role,
+            tools=infos,
+            tool_choice=tool_choice,
+            config=loggable_config(config) if config.extra_headers else config,
+            pending=True,
         )
         # Set afterwards: validation would look at every message again at every turn. By __dict__ here and below, since
         # pydantic's attribute setter costs more than all the rest.
@@ -165,7 +170,7 @@ class Model:
         message = ChatMessageAssistant(content="", model=self.name, source="generate")
         event.output = ModelOutput(model=self.name, choices=[ChatCompletionChoice(message=message)])
         if isinstance(error, anyio.get_cancelled_exc_class()):
-            event.error = "Cancelled by system"
+            event.error = f"Cancelled by {'limit' if _out_of_time(call.limits) else 'system'}"
         elif isinstance(error, LimitExceededError):
             event.error = "Cancelled by limit"
         else:
@@ -201,3 +206,12 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model({self.name!r})"
+
+
+def _out_of_time(limits: SampleLimits | None) -> bool:
+    """Whether it is a limit of the sample that cancels what runs in it."""
+    if limits is None:
+        return False
+    working = limits.working_time()
+    over = limits.working_limit is not None and working >= limits.working_limit
+    return over or (limits.time_limit is not None and working + limits.waiting >= limits.time_limit)

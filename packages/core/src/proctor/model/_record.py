@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from proctor.contracts._model import CallRecord
-from proctor.schema import ChatMessage, ContentImage, ModelCall, ModelOutput
+from proctor.schema import ChatMessage, ContentImage, GenerateConfig, ModelCall, ModelOutput
 
 __all__ = ["KEPT_CALLS", "ModelLogging", "configure_model_logging", "model_logging"]
 
@@ -19,6 +19,7 @@ REMOVED = "<base64-data-removed>"
 _DATA_URI = re.compile(r"(data:[\w.+/-]*(?:;[\w.=+-]+)*;base64,).*", re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=\r\n-]+")
 _TEXTUAL = frozenset({"text", "reasoning", "tool_use"})
+_SECRET = re.compile(r"auth|key|token|secret|cookie|password|credential", re.IGNORECASE)
 _BASE64_KEYS = frozenset({"data", "file_data", "b64_json"})
 
 
@@ -80,6 +81,15 @@ def configure_model_logging(log_model_api: bool | None = None, log_images: bool 
         log_images: False replaces images (data URIs) in the input of model events.
     """
     _logging.set(ModelLogging(log_model_api, log_images))
+
+
+def loggable_config(config: GenerateConfig) -> GenerateConfig:
+    """``config`` as the log may have it: headers that carry credentials lose their values."""
+    headers = config.extra_headers
+    if not headers or not any(_SECRET.search(name) for name in headers):
+        return config
+    kept = {name: "[removed]" if _SECRET.search(name) else value for name, value in headers.items()}
+    return config.model_copy(update={"extra_headers": kept})
 
 
 def _without_images(message: ChatMessage) -> ChatMessage:
