@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from proctor.schema import env_name, option_table
+from proctor_provider_openai._services import SERVICES
 
-PAGE = Path(__file__).parent / "command-line.md"
-BEGIN, END = "<!-- options: begin (docs/generate.py) -->", "<!-- options: end -->"
+ROOT = Path(__file__).parents[1]
 
 
 def options() -> str:
     """A table of options for each group, from their declarations."""
     parts = []
     for group in dict.fromkeys(option.group for option in option_table().values()):
-        rows = [(key, option) for key, option in option_table().items() if option.group == group]
-        parts.append(
-            f"### {group}\n\n| option | in Python | environment | default | what it does |\n|---|---|---|---|---|"
-        )
-        for key, option in rows:
-            flag = f"{option.flag} {option.metavar}".strip() if option.metavar else option.flag
-            cells = (f"`{flag}`", f"`{key}`", f"`{env_name(key)}`", option.default, option.help)
-            parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        parts += [f"### {group}", "", "| option | in Python | environment | default | what it does |"]
+        parts.append("|---|---|---|---|---|")
+        for key, option in option_table().items():
+            if option.group == group:
+                flag = f"{option.flag} {option.metavar}".strip()
+                cells = (f"`{flag}`", f"`{key}`", f"`{env_name(key)}`", option.default, option.help)
+                parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         parts.append("")
     return "\n".join(parts)
 
 
-def page() -> str:
-    """The page with its generated part as the code has it now."""
-    text = PAGE.read_text(encoding="utf-8")
-    head, tail = text.split(BEGIN)[0], text.split(END)[1]
-    return f"{head}{BEGIN}\n{options()}{END}{tail}"
+def services() -> str:
+    """The OpenAI-compatible services, from the provider's own table."""
+    rows = ["| name | service | key | address |", "|---|---|---|---|"]
+    for service in SERVICES:
+        keys = " or ".join(f"`{name}`" for name in service.env) or "none"
+        rows.append(f"| `{service.name}/...` | {service.title} | {keys} | `{service.base_env}` |")
+    return "\n".join([*rows, ""])
+
+
+PAGES: dict[str, tuple[str, Callable[[], str]]] = {
+    "docs/command-line.md": ("options", options),
+    "packages/provider-openai/README.md": ("services", services),
+}
+
+
+def page(name: str) -> str:
+    """The page ``name`` with its generated part as the code has it now."""
+    mark, make = PAGES[name]
+    begin, end = f"<!-- {mark}: begin (docs/generate.py) -->", f"<!-- {mark}: end -->"
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return f"{text.split(begin)[0]}{begin}\n{make()}{end}{text.split(end)[1]}"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    for name in PAGES:
+        (ROOT / name).write_text(page(name), encoding="utf-8")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from proctor.engine import Epochs, Task, eval, eval_async, task, task_with
 
 # Everything is loaded on first use: `proctor --version` and a plugin's `hooks` module must not pay for the engine.
-_HOME = {name: "proctor.engine" for name in ("Epochs", "Task", "eval", "eval_async", "task", "task_with")}
+_HOME = dict.fromkeys(("Epochs", "Task", "eval", "eval_async", "task", "task_with"), "proctor.engine")
 
 __all__ = ["Epochs", "Task", "__version__", "eval", "eval_async", "task", "task_with"]
 

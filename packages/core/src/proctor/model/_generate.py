@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from proctor.concurrency import Gate
-from proctor.contracts._model import CallRecord, Retry, current_call
+from proctor.contracts import CallRecord, Retry, current_call
 from proctor.limits import SampleLimits
 from proctor.model._retry import (
     DEFAULT_ATTEMPT_TIMEOUT,

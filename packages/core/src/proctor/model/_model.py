@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from proctor.concurrency import Gate, connection_gate
-from proctor.contracts._model import ModelAPI, RateLimits
+from proctor.contracts import ModelAPI, RateLimits
 from proctor.limits import LimitExceededError, SampleLimits, sample_limits
 from proctor.log import Transcript, now_iso, transcript
 from proctor.model._active import active_model

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from proctor.contracts._model import CallRecord
+from proctor.contracts import CallRecord
 from proctor.schema import ChatMessage, ContentImage, GenerateConfig, ModelCall, ModelOutput
 
 __all__ = ["KEPT_CALLS", "ModelLogging", "configure_model_logging", "model_logging"]
