@@ -18,7 +18,7 @@ from proctor_provider_llamacpp._engine import EngineKey, lease, llamacpp, releas
 from proctor_provider_llamacpp._reply import LlamaError, Reply
 from proctor_provider_llamacpp._request import build_request
 from proctor_provider_llamacpp._template import read_template
-from proctor_provider_llamacpp._weights import find_weights, template_takes_tools
+from proctor_provider_llamacpp._weights import default_max_tokens, find_weights, template_takes_tools
 
 __all__ = ["LlamaAPI"]
 
@@ -47,8 +47,9 @@ class LlamaAPI(ModelAPI):
     ) -> None:
         args = args or LlamaArgs()
         # The record's limit is for the default number of slots; another number is a setting of this model.
-        slots = None if args.n_parallel == DEFAULT_SLOTS else GenerateConfig(max_connections=args.n_parallel)
-        super().__init__(name, base_url=base_url, config=slots)
+        slots = None if args.n_parallel == DEFAULT_SLOTS else args.n_parallel
+        own = GenerateConfig(max_connections=slots, max_tokens=default_max_tokens(name))
+        super().__init__(name, base_url=base_url, config=own)
         if base_url is not None:
             raise UsageError(
                 f"llamacpp/{name} runs in this process and has no address, but a base URL was given ({base_url}). "

