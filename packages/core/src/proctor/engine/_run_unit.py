@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 from anyio import to_thread
 
-from proctor.concurrency import Gate
 from proctor.contracts import SampleEnd, TaskEnd, TaskStart
 from proctor.dataset import IterableDataset
 from proctor.engine._errors import error_kind, eval_error
+from proctor.engine._isolate import Isolated
 from proctor.engine._observe import Observers
 from proctor.engine._progress import UnitProgress
 from proctor.engine._sample import run_sample
@@ -62,7 +63,6 @@ class UnitRun:
         self.spec = eval_spec(unit, run_id, revision)
         self._plan = eval_plan(unit)
         self._scorers = dict(zip(scorer_names(unit.scorers), unit.scorers, strict=True))
-        self._gate = Gate("samples", unit.max_samples)
         self._stats = EvalStats(started_at=now_iso_seconds())
         self._started = time.monotonic()
         self.log: EvalLog | None = None
@@ -116,17 +116,30 @@ class UnitRun:
         return self.log
 
     async def _samples(self) -> None:
-        with use_models(self.unit.model, self.unit.roles):
+        """Workers pull samples from one queue: who ends one sends the next request in the same step of the loop."""
+        unit = self.unit
+        queue = self._wanted()
+        workers = unit.max_samples if unit.total is None else min(unit.max_samples, unit.total)
+        with use_models(unit.model, unit.roles):
             async with anyio.create_task_group() as tasks:
-                for read, epoch in self._wanted():
-                    await self._gate.acquire()
-                    if self._failure is not None:
-                        self._gate.release()
-                        break
-                    if self._writer.error is not None:
-                        self._gate.release()
-                        raise self._writer.error
-                    tasks.start_soon(self._one, read, epoch)
+                for _ in range(workers):
+                    tasks.start_soon(self._work, queue)
+
+    async def _work(self, queue: Iterator[tuple[Callable[[], Sample], int]]) -> None:
+        while self._failure is None:
+            if self._writer.error is not None:
+                raise self._writer.error
+            try:
+                read, epoch = next(queue)
+            except StopIteration:
+                return
+            except Exception as error:  # a generator of samples that raises, or gives an id twice
+                self._failure = eval_error(error)
+                return
+            one = Isolated(self._one(read, epoch))
+            await one
+            if not one.suspended:  # a model that answers at once must not keep the loop from signals and others
+                await anyio.lowlevel.checkpoint()
 
     def _wanted(self) -> Iterator[tuple[Callable[[], Sample], int]]:
         """Every sample with every epoch, all epochs of a sample together; a sample is read when it starts."""
@@ -159,8 +172,6 @@ class UnitRun:
         except Exception as error:
             # Not the sample's own error (those are in its record): its data can't be read, or we are at fault.
             self._failure = self._failure or eval_error(error)
-        finally:
-            self._gate.release()
 
     def _cancelled(self, sample: EvalSample) -> None:
         self._progress.recorded += 1
