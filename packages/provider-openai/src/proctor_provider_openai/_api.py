@@ -13,7 +13,7 @@ from proctor_provider_openai._chat_input import chat_messages
 from proctor_provider_openai._chat_output import chat_output
 from proctor_provider_openai._endpoint import Endpoint, fresh_token
 from proctor_provider_openai._errors import MalformedResponse, classify, rate_limits, refusal
-from proctor_provider_openai._http import close_client, decode, encode, poster
+from proctor_provider_openai._http import close_client, decode, encode, load_client, poster
 from proctor_provider_openai._media import has_files, inline_files
 from proctor_provider_openai._models import is_reasoning, needs_responses, prefers_responses
 from proctor_provider_openai._refused import refused_output
@@ -36,6 +36,7 @@ class OpenAIAPI(ModelAPI):
 
     def __init__(self, provider: str, endpoint: Endpoint, config: GenerateConfig | None, args: ServiceArgs) -> None:
         super().__init__(endpoint.model, base_url=endpoint.base_url, config=None)
+        load_client()
         self._endpoint = endpoint
         self._args = args
         self._key = endpoint.connection_key(provider)
