@@ -62,18 +62,27 @@ class RecordFile(ABC):
         head = self.read_bytes(0, 1 << 16)
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and name.startswith("utf-8"):
             name = "utf-16"
-        old_mac = b"\r" in head and b"\n" not in head and "\n".encode(name) == b"\n"
-        if not old_mac and ("\n".encode(name) == b"\n" or name == "utf-8-sig"):
-            return "utf-8" if name == "utf-8-sig" else name
-        converted = tempfile.TemporaryFile()  # noqa: SIM115  # closed with this object
-        with open(self.path, encoding=name, newline=None if old_mac else "") as text:
-            while chunk := text.read(_CHUNK):
-                converted.write(chunk.encode("utf-8", "surrogatepass"))
-        converted.flush()
-        self._fd = os.dup(converted.fileno())
-        converted.close()
+        # A byte order mark of UTF-8 is skipped, whether or not the encoding's name asks for it.
+        name = "utf-8" if name == "utf-8-sig" else name
+        bytewise = "\n".encode(name) == b"\n"
+        old_mac = bytewise and b"\r" in head and b"\n" not in head
+        if bytewise and not old_mac:
+            return name
+        self._fd = self._convert(name, None if old_mac else "")
         weakref.finalize(self, os.close, self._fd)
         return "utf-8"
+
+    def _convert(self, encoding: str, newline: str | None) -> int:
+        with tempfile.TemporaryFile() as converted, open(self.path, encoding=encoding, newline=newline) as text:
+            try:
+                while chunk := text.read(_CHUNK):
+                    converted.write(chunk.encode("utf-8", "surrogatepass"))
+            except UnicodeDecodeError as error:
+                raise UsageError(
+                    f"{self.path}: this is not {encoding} text ({error.reason}); give encoding=..."
+                ) from None
+            converted.flush()
+            return os.dup(converted.fileno())
 
     def read_bytes(self, start: int, size: int) -> bytes:
         """Up to ``size`` bytes from ``start``."""
@@ -86,7 +95,7 @@ class RecordFile(ABC):
         return b"".join(parts)
 
     def _lines(self) -> Iterator[bytes]:
-        """The lines with their ends, without a byte order mark (whose three bytes ``_skipped`` counts)."""
+        """The lines with their ends, without a byte order mark (whose three bytes ``skipped`` counts)."""
         yield from self.open()
 
     def open(self) -> io.BufferedReader:
