@@ -67,14 +67,15 @@ async def test_a_permanent_refusal_is_one_request(server: FakeOpenAI, model: Mod
 
 
 async def test_a_server_that_takes_the_request_and_says_nothing(server: FakeOpenAI, model: Model) -> None:
+    await model.generate("?")  # so that the connection stands when the clock starts
     server.stall()
-    server.stall()
+    server.always()
 
     with pytest.raises(AttemptTimeout):
-        await model.generate("?", config=GenerateConfig(attempt_timeout=0.05, max_retries=1))
+        await model.generate("?", config=GenerateConfig(attempt_timeout=0.3, max_retries=1))
     await model.api.aclose()
 
-    assert len(server.requests) == 2
+    assert len(server.requests) == 3
 
 
 async def test_connections_are_as_many_as_the_gate_lets_through_and_are_used_again(server: FakeOpenAI) -> None:

@@ -70,6 +70,7 @@ class FakeOpenAI:
         self.in_flight = 0
         self.peak = 0
         self.connections = 0
+        self._arrived = threading.Condition()
         self._steps: deque[_Step] = deque()
         self._repeat: _Step | None = None
         self._reply: Callable[[dict[str, Any]], dict[str, Any]] | None = None
@@ -133,6 +134,11 @@ class FakeOpenAI:
         """Repeat the step that was queued last for all requests that follow."""
         self._repeat = self._steps[-1]
 
+    def wait(self, count: int = 1, timeout: float = 60.0) -> bool:
+        """Block until ``count`` requests came in; False when they did not within ``timeout`` seconds."""
+        with self._arrived:
+            return self._arrived.wait_for(lambda: len(self.requests) >= count, timeout)
+
     def __enter__(self) -> FakeOpenAI:
         self._thread.start()
         self._started.wait()
@@ -182,7 +188,9 @@ class FakeOpenAI:
         pairs = (line.partition(":") for line in head[1:] if line)
         headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
         raw = await reader.readexactly(int(headers.get("content-length", "0")))
-        self.requests.append(FakeRequest(path, headers, json.loads(raw) if raw else {}))
+        with self._arrived:
+            self.requests.append(FakeRequest(path, headers, json.loads(raw) if raw else {}))
+            self._arrived.notify_all()
         self.in_flight += 1
         self.peak = max(self.peak, self.in_flight)
         try:
