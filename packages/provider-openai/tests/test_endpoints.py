@@ -232,3 +232,12 @@ def test_openai_s_reasoning_models_take_no_temperature(api: Any, name: str, effo
 
     assert ("temperature" in body) == kept
     assert body["max_completion_tokens"] == 9
+
+
+def test_the_readme_lists_every_service() -> None:
+    readme = (PYPROJECT.parent / "README.md").read_text(encoding="utf-8")
+
+    for service in SERVICES:
+        row = next(line for line in readme.splitlines() if line.startswith(f"| `{service.name}/...`"))
+        assert service.base_url in row
+        assert all(f"`{name}`" in row for name in service.env)

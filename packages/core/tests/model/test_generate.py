@@ -24,6 +24,7 @@ from proctor.model import (
     use_models,
 )
 from proctor.model._input import collapse
+from proctor.model._model import _warn_uncached
 from proctor.model._record import without_media
 from proctor.schema import ModelEvent, ToolInfo
 
@@ -311,6 +312,17 @@ async def test_what_the_provider_says_of_its_quota_can_be_asked_for(scripted: An
     await model.generate("?")
 
     assert model.rate_limits() is None, "this provider says nothing"
+
+
+async def test_a_cache_that_does_not_exist_is_not_silently_promised(scripted: Any, caplog: Any) -> None:
+    _warn_uncached.cache_clear()
+    model, api = scripted("four")
+
+    await model.generate("?", cache=True)
+    await model.generate("?", cache=True)
+
+    assert len(api.inputs) == 2
+    assert caplog.text.count("replies are not cached") == 1
 
 
 async def test_an_output_made_elsewhere_is_returned_as_it_is(scripted: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["DEFAULT_CONNECTIONS", "Model"]
+
+logger = logging.getLogger("proctor.model")
 
 DEFAULT_CONNECTIONS = 20
 """How many requests run at once against a provider that says nothing about it."""
@@ -105,7 +109,8 @@ class Model:
             tools: what the model may call: ``ToolInfo`` objects or tools made with ``@tool``.
             tool_choice: ``auto`` (the default), ``any``, ``none`` or one function.
             config: settings of this call, laid over the model's.
-            cache: whether an earlier reply to the same question may be used.
+            cache: whether an earlier reply to the same question may be used. Replies are not kept yet: every request is
+                sent, and a warning says so once.
 
         Raises:
             TimeoutError: when ``timeout`` or, in all attempts, ``attempt_timeout`` ran out.
@@ -113,6 +118,8 @@ class Model:
             Exception: what the provider raised, when it is permanent or the retries are used up.
         """
         config = self.config if config is None else self.config.merge(config)
+        if cache or config.cache:
+            _warn_uncached()
         messages = conversation(input, config)
         infos = tool_infos(tools) if tools else []
         tool_choice = tool_choice or "auto"
@@ -206,6 +213,11 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model({self.name!r})"
+
+
+@functools.cache
+def _warn_uncached() -> None:
+    logger.warning("cache was asked for, but replies are not cached in this version: every request is sent")
 
 
 def _out_of_time(limits: SampleLimits | None) -> bool:
