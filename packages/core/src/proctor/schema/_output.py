@@ -48,7 +48,6 @@ class ModelUsage(Record):
             total_cost=_sum(self.total_cost, other.total_cost),
         )
 
-
     def accumulate(self, other: ModelUsage) -> ModelUsage:
         """Add ``other`` in place and return the sum (cheap enough for totals over many samples)."""
         self.input_tokens += other.input_tokens
