@@ -69,7 +69,7 @@ def types(session: nox.Session) -> None:
     install(session)
     session.install("-r", "requirements/lint.txt")
     session.run("mypy", *(f"packages/{name}/src" for name in PACKAGES))
-    session.run("mypy", "conftest.py", "noxfile.py", "benchmarks", "examples")
+    session.run("mypy", "conftest.py", "noxfile.py", "benchmarks", "docs", "examples")
 
 
 @nox.session(python=PYTHONS)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess as std
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import anyio
 from anyio.abc import ByteReceiveStream, Process
@@ -27,7 +28,7 @@ async def subprocess(
     env: Mapping[str, str] | None = None,
     timeout: float | None = None,
     output_limit: int | None = None,
-) -> ExecResult:
+) -> ExecResult[Any]:
     """Run a command inside the run's subprocess gate and return what it printed.
 
     Args:
