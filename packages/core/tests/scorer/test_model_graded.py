@@ -39,7 +39,9 @@ async def test_the_last_grade_of_the_reply_counts(state_of: Callable[..., TaskSt
     assert (score.value, score.answer, score.explanation) == (grade, "it is so", reply)
 
 
-@pytest.mark.parametrize("reply", ["", "I can't say", "GRADE: X", "GRADE: Cx", "UPGRADE: C", "GRADE: P"])
+@pytest.mark.parametrize(
+    "reply", ["", "I can't say", "GRADE: X", "GRADE: Cx", "UPGRADE: C", "GRADE: P", "GRADE: C\nGRADE: none"]
+)
 async def test_a_reply_without_a_grade_is_no_score(state_of: Callable[..., TaskState], reply: str) -> None:
     score = await graded(reply, state_of("it is so"))
     assert isinstance(score.value, float) and math.isnan(score.value)

@@ -21,12 +21,11 @@ def f1(answer_fn: Callable[[str], str] | None = None, stop_words: list[str] | No
         answer_fn: takes the answer out of the model's output.
         stop_words: words that do not count (besides articles).
     """
-    ignored = frozenset(word.casefold() for word in stop_words or ())
 
     async def score(state: TaskState, target: Target) -> Score:
         completion = state.output.completion
         answer = answer_fn(completion) if answer_fn else completion
-        best = max((word_f1(answer, one, ignored) for one in target), default=0.0)
+        best = max((word_f1(answer, one, stop_words or ()) for one in target), default=0.0)
         return Score(value=round(best, 2), answer=answer, reason=no_response(completion))
 
     return score

@@ -68,7 +68,7 @@ def default_instructions(partial_credit: bool) -> str:
 
 
 def default_grade_pattern(partial_credit: bool) -> str:
-    """Where the grade stands in the grader's reply: a letter, or the word it stands for."""
+    """Where the grade stands in the grader's reply: a letter or the word it stands for, after the last ``GRADE:``."""
     words = ["correct", "incorrect", *(["partial"] if partial_credit else [])]
     letters = "".join(word[0] for word in words)
-    return rf"(?i)\bGRADE\s*:\s*({'|'.join(words)}|[{letters}])\b"
+    return rf"(?i)\bGRADE\s*:\s*({'|'.join(words)}|[{letters}])\b(?![\s\S]*\bGRADE\s*:)"

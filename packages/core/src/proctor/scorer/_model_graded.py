@@ -38,7 +38,7 @@ def model_graded_qa(
         template: the question to the grader, with ``{question}``, ``{answer}``, ``{criterion}``, ``{instructions}`` and
             the names of the sample's metadata.
         instructions: how to reply, in place of our own.
-        grade_pattern: a regular expression whose first group is the grade in the reply; the last match counts.
+        grade_pattern: a regular expression whose first group is the grade in the reply.
         include_history: show the grader the whole conversation as the question; or a function that makes that text.
         partial_credit: whether the grader may give P (half a point).
         model: who grades: a model, or several who vote.
@@ -47,12 +47,8 @@ def model_graded_qa(
 
     A reply without a grade is no score: NaN, with the reason ``grader_failed``.
     """
-    ask = _Questions(
-        QA_TEMPLATE if template is None else template,
-        default_instructions(partial_credit) if instructions is None else instructions,
-        default_grade_pattern(partial_credit) if grade_pattern is None else grade_pattern,
-        include_history,
-    )
+    text = QA_TEMPLATE if template is None else template
+    ask = _Questions(text, instructions, grade_pattern, partial_credit, include_history)
     return _graded(ask, model, model_role, reducer)
 
 
@@ -71,22 +67,26 @@ def model_graded_fact(
 
     The arguments are those of ``model_graded_qa``.
     """
-    ask = _Questions(
-        FACT_TEMPLATE if template is None else template,
-        default_instructions(partial_credit) if instructions is None else instructions,
-        default_grade_pattern(partial_credit) if grade_pattern is None else grade_pattern,
-        include_history,
-    )
+    text = FACT_TEMPLATE if template is None else template
+    ask = _Questions(text, instructions, grade_pattern, partial_credit, include_history)
     return _graded(ask, model, model_role, reducer)
 
 
 class _Questions:
     """What a grader is asked, and how its reply is read."""
 
-    def __init__(self, template: str, instructions: str, grade_pattern: str, include_history: History) -> None:
+    def __init__(
+        self,
+        template: str,
+        instructions: str | None,
+        grade_pattern: str | None,
+        partial_credit: bool,
+        include_history: History,
+    ) -> None:
         self._template = template
-        self._instructions = instructions
-        self._pattern = re.compile(grade_pattern)
+        self._instructions = default_instructions(partial_credit) if instructions is None else instructions
+        self._own_pattern = grade_pattern is not None
+        self._pattern = re.compile(grade_pattern or default_grade_pattern(partial_credit))
         self._include_history = include_history
 
     def prompt(self, state: TaskState, target: Target) -> str:
@@ -122,13 +122,13 @@ class _Questions:
         return "\n\n".join(f"{message.role}: {message.text}" for message in earlier)
 
     def grade(self, reply: str) -> str | None:
-        """The grade in a reply (the last, if there are several); ``None`` without one."""
-        matches = list(self._pattern.finditer(reply))
-        if not matches:
+        """The grade in a reply; ``None`` without one."""
+        found = self._pattern.search(reply)
+        if found is None:
             return None
-        found = matches[-1]
         grade: str = found.group(1) if self._pattern.groups else found.group(0)
-        return grade[0].upper() if grade.lower() in ("c", "correct", "i", "incorrect", "p", "partial") else grade
+        # Our own pattern takes words too; what an author's pattern finds is the author's.
+        return grade if self._own_pattern else grade[0].upper()
 
 
 def _graded(ask: _Questions, model: Graders, role: str | None, reducer: str | ScoreReducer) -> Scorer:

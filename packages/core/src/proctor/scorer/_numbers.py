@@ -44,7 +44,7 @@ def format_number(number: float) -> str:
 
 def parse_number(text: str) -> float | None:
     """The finite number that ``text`` is, or ``None``: in any script's digits, with vulgar fractions and powers."""
-    body = text.translate(_SEPARATORS).replace("٫", ".")
+    body = text.translate(_SEPARATORS).replace("٫", ".").replace("．", ".")
     sign = 1.0
     while body and body[0] in _MINUS + _PLUS:
         sign = -sign if body[0] in _MINUS else sign

@@ -15,11 +15,13 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 def normal_words(text: str, stop_words: Collection[str] = ()) -> list[str]:
     """The words of ``text`` in order: without case, punctuation, articles and stop words; numbers as ``str(float)``.
 
-    Words end at spaces and hyphens. What a line break or a tab joins is one word while punctuation is removed and
-    numbers are recognised, and several afterwards.
+    Words end at spaces and hyphens. What a line break or a tab joins is one word while punctuation and stop words are
+    removed and numbers recognised, and several afterwards.
     """
-    words = (word for part in _SPLIT.split(text.casefold()) for word in _normal(part).split())
-    return [word for word in words if word not in _ARTICLES and word not in stop_words]
+    ignored = {_normal(word.casefold()) for word in stop_words}
+    parts = (_normal(part) for part in _SPLIT.split(text.casefold()))
+    words = (word for part in parts if part.strip() not in ignored for word in part.split())
+    return [word for word in words if word not in _ARTICLES]
 
 
 def _normal(part: str) -> str:
