@@ -166,11 +166,12 @@ def results(case: dict[str, Any]) -> Any:
         (log,) = peer_eval(
             task, model="mockllm/model", display="none", log_dir=folder, fail_on_error=False, ctl_server=False
         )
-    assert log.results is not None, log.error
-    return {
-        "results": told(log.results.model_dump(exclude_none=True)),
-        "reductions": told([one.model_dump(exclude_none=True) for one in log.reductions or []]),
-    }
+        assert log.results is not None, log.error
+        # Told while the file is there: the log may read it when asked.
+        return {
+            "results": told(log.results.model_dump(exclude_none=True)),
+            "reductions": told([one.model_dump(exclude_none=True) for one in log.reductions or []]),
+        }
 
 
 def read(case: dict[str, Any]) -> Any:
