@@ -64,7 +64,7 @@ def test_a_run_from_beginning_to_end(tmp_path: Path, format: Literal["eval", "js
     log = read_eval_log(writer.location)
     assert (log.status, log.plan.steps, log.results) == ("success", plan.steps, RESULTS)
     assert [one.id for one in log.samples or []] == [1, 2, 3]
-    assert [row.uuid for row in acknowledged] == [one.uuid for one in written]
+    assert [row["uuid"] for row in acknowledged] == [one.uuid for one in written]
     assert [row.uuid for row in read_eval_log_sample_summaries(writer.location)][-3:] in (
         [one.uuid for one in written],
         [one.uuid for one in sorted(written, key=lambda one: one.id)],

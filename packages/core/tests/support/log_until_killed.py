@@ -24,7 +24,7 @@ def main() -> None:
     number = 0
     while True:
         number += 1
-        writer.write(sample(number), on_ack=lambda row: print(row.id, flush=True))
+        writer.write(sample(number), on_ack=lambda row: print(row["id"], flush=True))
         while writer.backlog > 50:
             time.sleep(0.001)
 

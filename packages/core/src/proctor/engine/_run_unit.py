@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,7 @@ from proctor.schema import (
     EvalRetryError,
     EvalRevision,
     EvalSample,
+    EvalSampleSummary,
     EvalStats,
     EvalStatus,
     ModelUsage,
@@ -219,12 +220,12 @@ class UnitRun:
                 known = total.get(name)
                 total[name] = ModelUsage() + usage if known is None else known.accumulate(usage)
 
-    def _acknowledged(self, summary: Any) -> None:
+    def _acknowledged(self, fields: Mapping[str, Any]) -> None:
         """On the writer's thread: the sample can be read back from now on."""
         self._progress.done += 1
         if self._observers:
-            location, uuid = self._writer.location, summary.uuid
-            load = partial(read_eval_log_sample, location, summary.id, summary.epoch, uuid=uuid)
+            summary = EvalSampleSummary.model_validate(fields)
+            load = partial(read_eval_log_sample, self._writer.location, summary.id, summary.epoch)
             self._observers.tell(SampleEnd(self.unit.id, summary, load))
 
     def _verdict(self) -> EvalStatus:

@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from proctor.log._json import encode, fields
 from proctor.schema import ChatMessage, ContentText, EvalSample, EvalSampleSummary, Score
 
@@ -28,7 +30,11 @@ _NAMES = {
 
 def summarise(sample: EvalSample) -> EvalSampleSummary:
     """The summary of ``sample``: long texts cut, media and large metadata named instead of shown."""
-    return EvalSampleSummary.trusted(**summary_fields(sample))
+    found = summary_fields(sample)
+    try:
+        return EvalSampleSummary.model_validate(found)
+    except ValidationError:  # lone surrogates, which pydantic refuses in any text
+        return EvalSampleSummary.trusted(**found)
 
 
 def summary_fields(sample: EvalSample) -> dict[str, Any]:

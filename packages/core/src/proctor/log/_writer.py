@@ -6,7 +6,7 @@ import errno
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, Literal
@@ -44,7 +44,7 @@ _PATIENCE = 60.0  # seconds that finish waits for space
 _MANY = 100_000  # sample ids beyond this are not listed
 _WAITABLE = (errno.ENOSPC, errno.EDQUOT)
 
-_Ack = Callable[[EvalSampleSummary], object]
+_Ack = Callable[[Mapping[str, Any]], object]
 _Item = tuple[EvalSample, EvalSampleSummary | None, _Ack | None]
 
 
@@ -76,7 +76,7 @@ class LogWriter:
         self._closing = threading.Event()
         self._ended = False
         self._deadline = float("inf")
-        self._pending: list[tuple[bytes, dict[str, Any], EvalSampleSummary | None, _Ack | None]] = []
+        self._pending: list[tuple[bytes, dict[str, Any], _Ack | None]] = []
         self._thread = threading.Thread(target=self._run, name=f"log {name[-40:]}", daemon=True)
 
     @classmethod
@@ -152,7 +152,8 @@ class LogWriter:
         Args:
             sample: what to write; a sample of the same id and epoch replaces the earlier one.
             summary: made from the sample when not given.
-            on_ack: called on the writer's thread with the summary once the sample can be read back after any crash.
+            on_ack: called on the writer's thread with the summary's fields once the sample can be read back after any
+                crash (fields, since few who are told want a record made of them).
         """
         self._put += 1
         self._queue.put((sample, summary, on_ack))
@@ -260,7 +261,7 @@ class LogWriter:
             sample = _unwritable(sample, error)
             raw = encode_sample(sample)
         values = summary_fields(sample) if summary is None else summary.to_dict()
-        self._pending.append((encode(values) if self._samples else b"", values, summary, on_ack))
+        self._pending.append((encode(values) if self._samples else b"", values, on_ack))
         group.append((sample, raw))
         self._taken += 1
         if self._ids is not None:
@@ -274,11 +275,11 @@ class LogWriter:
         if not pending:
             return
         if self._samples:
-            self._commit(self._layout.segment([row for row, _, _, _ in pending]))
-        for _, values, summary, on_ack in pending:
+            self._commit(self._layout.segment([row for row, _, _ in pending]))
+        for _, values, on_ack in pending:
             if on_ack is not None:
                 try:
-                    on_ack(EvalSampleSummary.trusted(**values) if summary is None else summary)
+                    on_ack(values)
                 except Exception:  # somebody else's fault must not end the log
                     logging.getLogger(__name__).exception("what was to be told of a written sample failed")
 
