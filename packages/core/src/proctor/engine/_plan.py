@@ -15,7 +15,7 @@ from proctor.engine._task import Epochs, Task, task_info
 from proctor.engine._unit import Unit, unit_identity
 from proctor.model import GenerateConfig, Model, get_model, use_models
 from proctor.registry import create
-from proctor.scorer import create_reducers, eval_scorers
+from proctor.scorer import check_reducers, create_reducers, eval_scorers
 from proctor.solver import SolverLike
 
 __all__ = ["make_plan", "resolve_models", "resolve_roles"]
@@ -96,6 +96,8 @@ def _unit(
     solver = _solver(task, options)
     scorers = task.scorers if options.score else []
     eval_scorers(scorers, task.metrics)  # refuses what is no scorer, or has no metric
+    reducers = None if epochs.reducer is None else create_reducers(epochs.reducer)
+    check_reducers(reducers or (), epochs.epochs)
     return Unit(
         id=unit_identity(task, solver, scorers, samples, model, roles),
         task=task,
@@ -106,7 +108,7 @@ def _unit(
         samples=samples,
         total=None if samples.length is None else samples.length * epochs.epochs,
         epochs=epochs.epochs,
-        reducers=create_reducers(epochs.reducer) if epochs.reducer is not None else None,
+        reducers=reducers,
         sandbox=sandbox,
         policy=ErrorPolicy(
             _first(options.fail_on_error, task.fail_on_error, True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import anyio.lowlevel
@@ -42,6 +42,14 @@ __all__ = ["UnitRun"]
 _BACKLOG = 512  # samples that wait for the disk before the next one starts
 _PATIENCE = 0.01  # seconds between looks at the backlog
 _SHOWN = 0.1  # seconds between two running scores
+
+
+class _Wanted(NamedTuple):
+    """A sample that waits to be run: how to read it, which epoch, and its place in the dataset's order."""
+
+    read: Callable[[], Sample]
+    epoch: int
+    place: int
 
 
 class UnitRun:
@@ -126,48 +134,48 @@ class UnitRun:
                 for _ in range(workers):
                     tasks.start_soon(self._work, queue)
 
-    async def _work(self, queue: Iterator[tuple[Callable[[], Sample], int]]) -> None:
+    async def _work(self, queue: Iterator[_Wanted]) -> None:
         while self._failure is None:
             if self._writer.error is not None:
                 raise self._writer.error
             try:
-                read, epoch = next(queue)
+                wanted = next(queue)
             except StopIteration:
                 return
             except Exception as error:  # a generator of samples that raises, or gives an id twice
                 self._failure = eval_error(error)
                 return
-            one = Isolated(self._one(read, epoch))
+            one = Isolated(self._one(wanted))
             await one
             if not one.suspended:  # a model that answers at once must not keep the loop from signals and others
                 await anyio.lowlevel.checkpoint()
 
-    def _wanted(self) -> Iterator[tuple[Callable[[], Sample], int]]:
+    def _wanted(self) -> Iterator[_Wanted]:
         """Every sample with every epoch, all epochs of a sample together; a sample is read when it starts."""
         unit = self.unit
         epochs = range(1, unit.epochs + 1)
         if isinstance(unit.samples.dataset, IterableDataset):
-            for sample in unit.samples:
+            for place, sample in enumerate(unit.samples):
                 for epoch in epochs:
-                    yield partial(_given, sample), epoch
+                    yield _Wanted(partial(_given, sample), epoch, place)
         else:
-            for index in range(len(unit.samples)):
+            for place in range(len(unit.samples)):
                 for epoch in epochs:
-                    yield partial(unit.samples.__getitem__, index), epoch
+                    yield _Wanted(partial(unit.samples.__getitem__, place), epoch, place)
 
-    async def _one(self, read: Callable[[], Sample], epoch: int) -> None:
+    async def _one(self, wanted: _Wanted) -> None:
         self._progress.started += 1
         try:
-            sample = read()
+            sample = wanted.read()
             retries: list[EvalRetryError] = []
             while True:
-                done = await run_sample(self.unit, sample, epoch, self._scorers, self._cancelled)
+                done = await run_sample(self.unit, sample, wanted.epoch, self._scorers, self._cancelled)
                 if done.error is None or len(retries) >= self.unit.retry_on_error:
                     break
                 retries.append(EvalRetryError(**done.error.model_dump(), events=list(done.events)))
             if retries:
                 done.error_retries = retries
-            self._record(done)
+            self._record(done, wanted.place)
             while self._writer.backlog > _BACKLOG and self._writer.error is None:  # noqa: ASYNC110 - a thread drains it
                 await anyio.sleep(_PATIENCE)
         except Exception as error:
@@ -181,7 +189,7 @@ class UnitRun:
         self._count(sample)
         self._writer.write(sample)
 
-    def _record(self, sample: EvalSample) -> None:
+    def _record(self, sample: EvalSample, place: int) -> None:
         self._progress.recorded += 1
         self._recorded += 1
         self._count(sample)
@@ -193,7 +201,7 @@ class UnitRun:
                 self._failure = self._failure or sample.error
         else:
             self._completed += 1
-            self._results.add(sample.id, sample.epoch, sample.scores, sample.metadata)
+            self._results.add(sample.id, sample.epoch, sample.scores, sample.metadata, position=place)
             self._note_outcome(sample)
             self._show_scores()
         self._writer.write(sample, on_ack=self._acknowledged)

@@ -25,7 +25,7 @@ from proctor.schema import (
     ModelConfig,
     short_uuid,
 )
-from proctor.scorer import eval_scorers
+from proctor.scorer import eval_scorers, metric_definitions, reducer_name
 from proctor.solver import plan_steps
 
 __all__ = ["eval_plan", "eval_spec", "revision"]
@@ -69,8 +69,8 @@ def eval_spec(unit: Unit, run_id: str, revision: EvalRevision | None) -> EvalSpe
         revision=revision,
         packages={"proctor-core": proctor.__version__, **plugins.used()},
         metadata={**task.metadata, **options.metadata, "proctor": _own(unit)},
-        scorers=eval_scorers(unit.scorers) or None,
-        metrics=loggable(task.metrics),
+        scorers=eval_scorers(unit.scorers, task.metrics) or None,
+        metrics=metric_definitions(task.metrics) if task.metrics else None,
     )
 
 
@@ -138,8 +138,6 @@ def _whole(seconds: float | None) -> int | None:
 def _reducer_names(unit: Unit) -> list[str] | None:
     if unit.reducers is None:
         return None
-    from proctor.scorer import reducer_name
-
     return [reducer_name(reducer) for reducer in unit.reducers]
 
 

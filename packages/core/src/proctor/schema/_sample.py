@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,6 +22,9 @@ __all__ = [
     "Sample",
     "SandboxSpec",
 ]
+
+
+_M = TypeVar("_M", bound=BaseModel)
 
 
 class SandboxSpec(Record):
@@ -78,6 +81,14 @@ class Sample(BaseModel):
             setup=setup,
             **unknown,
         )
+
+    def metadata_as(self, metadata_cls: type[_M]) -> _M:
+        """The metadata as a pydantic model.
+
+        Raises:
+            pydantic.ValidationError: if the metadata does not fit.
+        """
+        return metadata_cls.model_validate(self.metadata or {})
 
 
 class EvalError(Record):
