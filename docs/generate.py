@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from proctor.schema import env_name, option_table
-from proctor_provider_openai._services import SERVICES
 
 ROOT = Path(__file__).parents[1]
 
@@ -26,18 +25,8 @@ def options() -> str:
     return "\n".join(parts)
 
 
-def services() -> str:
-    """The OpenAI-compatible services, from the provider's own table."""
-    rows = ["| name | service | key | address |", "|---|---|---|---|"]
-    for service in SERVICES:
-        keys = " or ".join(f"`{name}`" for name in service.env) or "none"
-        rows.append(f"| `{service.name}/...` | {service.title} | {keys} | `{service.base_env}` |")
-    return "\n".join([*rows, ""])
-
-
 PAGES: dict[str, tuple[str, Callable[[], str]]] = {
     "docs/command-line.md": ("options", options),
-    "packages/provider-openai/README.md": ("services", services),
 }
 
 
