@@ -80,3 +80,39 @@ def test_the_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130
+
+
+BLOCKS = """
+import time
+from proctor import Task, task
+from proctor.dataset import Sample
+from proctor.solver import solver
+
+@solver
+def blocks():
+    async def solve(state, generate):
+        print("WAITING", flush=True)
+        time.sleep(3600)
+    return solve
+
+@task
+def waits():
+    return Task(dataset=[Sample(input="q", id=n) for n in range(3)], solver=blocks())
+"""
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_code_that_blocks_the_event_loop_does_not_keep_the_second_signal_out(tmp_path: Path, backend: str) -> None:
+    (tmp_path / "blocks.py").write_text(BLOCKS)
+    words = f"eval blocks.py --model mock/model --display none --log-dir logs --async-backend {backend}"
+    command = [sys.executable, "-m", "proctor", *words.split()]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert "WAITING" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert "Stopping" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 130

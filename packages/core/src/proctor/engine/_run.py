@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
-import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -29,6 +27,7 @@ from proctor.engine._progress import RunProgress
 from proctor.engine._run_unit import UnitRun
 from proctor.engine._schedule import run_units
 from proctor.engine._screen import Screen, make_display
+from proctor.engine._signals import stop_signals
 from proctor.engine._spec import revision
 from proctor.engine._unit import Unit
 from proctor.log import now_iso_seconds
@@ -159,13 +158,9 @@ class _Run:
         screen.start()
         code = 1
         try:
-            async with anyio.create_task_group() as tasks:
-                if threading.current_thread() is threading.main_thread():
-                    await tasks.start(self._listen)
-                self._stop = anyio.CancelScope()
-                with self._stop:
-                    await self._all_units()
-                tasks.cancel_scope.cancel()
+            stop = anyio.CancelScope()
+            with stop_signals(self._signalled, stop.cancel), stop:
+                await self._all_units()
             logs = [self.logs[index] for index in sorted(self.logs)]
             code = 128 + self.signal if self.signal else exit_code(logs)
             return RunResult(logs, code, tuple(self.units))
@@ -202,18 +197,11 @@ class _Run:
         self._screen.message(f"{unit.unit.name} ({unit.unit.model.name}): {type(error).__name__}: {error}", "error")
         self.logs[index] = EvalLog(status="error", eval=unit.spec, error=eval_error(error))
 
-    async def _listen(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-        """The first Ctrl-C or SIGTERM stops in an orderly way, the second at once."""
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            task_status.started()
-            async for received in signals:
-                if self.signal is not None:
-                    os._exit(128 + received)
-                self.signal = received
-                self._screen.message(
-                    "Stopping: running samples are recorded as cancelled. Again to stop at once.", "warning"
-                )
-                self._stop.cancel()
+    def _signalled(self, number: int) -> None:
+        self.signal = number
+        self._screen.message(
+            "Stopping: running samples are recorded as cancelled. The same again stops at once.", "warning"
+        )
 
     def _announce(self) -> None:
         infos = tuple(UnitInfo(unit.id, unit.name, unit.model.name, unit.total) for unit in self.units)

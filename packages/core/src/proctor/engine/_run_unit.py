@@ -137,7 +137,8 @@ class UnitRun:
     async def _work(self, queue: Iterator[_Wanted]) -> None:
         while self._failure is None:
             if self._writer.error is not None:
-                raise self._writer.error
+                self._failure = eval_error(self._writer.error)
+                return
             try:
                 wanted = next(queue)
             except StopIteration:

@@ -1,0 +1,52 @@
+"""Ctrl-C and SIGTERM: the first ends the run in an orderly way, the second at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from anyio.lowlevel import current_token
+
+__all__ = ["stop_signals"]
+
+_SHOW_CURSOR = b"\x1b[?25h"
+
+
+@contextmanager
+def stop_signals(note: Callable[[int], None], stop: Callable[[], None]) -> Iterator[None]:
+    """Handle SIGINT and SIGTERM in the code inside; outside the main thread nothing is changed.
+
+    Args:
+        note: called at once with the signal's number, even while something blocks the event loop; it must not wait.
+        stop: called in the event loop when that comes to it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    token: Any = current_token()
+    loop = getattr(token, "native_token", token)  # older versions of anyio give the loop itself
+    soon = getattr(loop, "call_soon_threadsafe", None) or loop.run_sync_soon
+    received = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal received
+        if received:
+            if sys.stdout.isatty():
+                os.write(sys.stdout.fileno(), _SHOW_CURSOR)
+            os._exit(128 + number)
+        received = True
+        note(number)
+        soon(stop)
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
