@@ -421,3 +421,23 @@ def test_the_log_is_where_it_says(run: Callable[..., list[EvalLog]], tmp_path: P
         [log] = run(Task(dataset=_sums(2), scorer=match()), model=answers(), log_format=format)
         assert log.location.endswith(f".{format}")
         assert read_eval_log(log.location, header_only=True).status == "success"
+
+
+def test_no_credential_reaches_the_log(run: Callable[..., list[EvalLog]]) -> None:
+    from proctor.model import GenerateConfig
+
+    secret = "sk-very-secret-1234"
+    model = get_model(
+        "mock/model",
+        base_url=f"https://user:{secret}@example.org/v1",
+        config=GenerateConfig(extra_headers={"X-Api-Key": secret, "X-Team": "blue"}),
+        memoize=False,
+    )
+    [log] = run(
+        Task(dataset=_sums(1), scorer=match()),
+        model=model,
+        model_roles={"grader": {"model": "mock/judge", "extra_headers": {"Authorization": secret}}},
+    )
+    text = log.model_dump_json()
+    assert secret not in text
+    assert "blue" in text and "https://example.org/v1" in text

@@ -14,7 +14,7 @@ from proctor import plugins
 from proctor.engine._task import task_info
 from proctor.engine._unit import Unit
 from proctor.log import now_iso_seconds
-from proctor.model import Model
+from proctor.model import Model, loggable_args, loggable_config, loggable_url
 from proctor.registry import loggable
 from proctor.schema import (
     EvalConfig,
@@ -35,7 +35,7 @@ _MANY = 100_000  # sample ids beyond this are not listed in the log
 
 def eval_plan(unit: Unit) -> EvalPlan:
     """The solvers and the generation settings."""
-    return EvalPlan(steps=plan_steps(unit.solver), config=unit.config)
+    return EvalPlan(steps=plan_steps(unit.solver), config=loggable_config(unit.config))
 
 
 def eval_spec(unit: Unit, run_id: str, revision: EvalRevision | None) -> EvalSpec:
@@ -61,9 +61,9 @@ def eval_spec(unit: Unit, run_id: str, revision: EvalRevision | None) -> EvalSpe
         dataset=_dataset(unit),
         sandbox=unit.sandbox,
         model=unit.model.name,
-        model_generate_config=unit.config,
-        model_base_url=unit.model.api.base_url,
-        model_args=loggable(unit.model.args),
+        model_generate_config=loggable_config(unit.config),
+        model_base_url=loggable_url(unit.model.api.base_url),
+        model_args=loggable_args(unit.model.args),
         model_roles={role: _role(model) for role, model in unit.roles.items()} or None,
         config=_config(unit),
         revision=revision,
@@ -95,7 +95,10 @@ def _dataset(unit: Unit) -> EvalDataset:
 
 def _role(model: Model) -> ModelConfig:
     return ModelConfig(
-        model=model.name, config=model.config, base_url=model.api.base_url, args=loggable(dict(model.args))
+        model=model.name,
+        config=loggable_config(model.config),
+        base_url=loggable_url(model.api.base_url),
+        args=loggable_args(model.args),
     )
 
 

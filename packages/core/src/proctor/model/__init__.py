@@ -6,7 +6,7 @@ from proctor.model._get import close_models, get_model
 from proctor.model._input import describe_tools_with
 from proctor.model._mock import MockAPI, MockArgs, MockError
 from proctor.model._model import DEFAULT_CONNECTIONS, Model
-from proctor.model._record import configure_model_logging
+from proctor.model._record import configure_model_logging, loggable_args, loggable_config, loggable_url
 from proctor.model._retry import AttemptTimeout, GenerateTimeout, Pacing
 from proctor.schema import (
     ChatCompletionChoice,
@@ -82,6 +82,9 @@ __all__ = [
     "configure_model_logging",
     "describe_tools_with",
     "get_model",
+    "loggable_args",
+    "loggable_config",
+    "loggable_url",
     "record_call",
     "use_models",
 ]

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from proctor.contracts import CallRecord
+from proctor.registry import loggable
 from proctor.schema import ChatMessage, ContentImage, GenerateConfig, ModelCall, ModelOutput
 
-__all__ = ["KEPT_CALLS", "ModelLogging", "configure_model_logging", "model_logging"]
+__all__ = [
+    "KEPT_CALLS",
+    "ModelLogging",
+    "configure_model_logging",
+    "loggable_args",
+    "loggable_config",
+    "loggable_url",
+    "model_logging",
+]
 
 KEPT_CALLS = 5
 """How many successful raw calls of one model in one sample are kept when nothing else is said."""
@@ -19,6 +29,7 @@ REMOVED = "<base64-data-removed>"
 _DATA_URI = re.compile(r"(data:[\w.+/-]*(?:;[\w.=+-]+)*;base64,).*", re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=\r\n-]+")
 _TEXTUAL = frozenset({"text", "reasoning", "tool_use"})
+_SECRET_ARG = re.compile(r"api_?key|secret|password|credential|token$|^auth", re.IGNORECASE)
 _SECRET = re.compile(r"auth|key|token|secret|cookie|password|credential", re.IGNORECASE)
 _BASE64_KEYS = frozenset({"data", "file_data", "b64_json"})
 
@@ -90,6 +101,19 @@ def loggable_config(config: GenerateConfig) -> GenerateConfig:
         return config
     kept = {name: "[removed]" if _SECRET.search(name) else value for name, value in headers.items()}
     return config.model_copy(update={"extra_headers": kept})
+
+
+def loggable_args(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Model arguments as the log may have them: those that are credentials by their name lose their values."""
+    return {name: "[removed]" if _SECRET_ARG.search(name) else loggable(value) for name, value in args.items()}
+
+
+def loggable_url(url: str | None) -> str | None:
+    """``url`` without the user and password that it may carry."""
+    if url is None or "@" not in url:
+        return url
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def _without_images(message: ChatMessage) -> ChatMessage:
