@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-import weakref
 from typing import Any
 
 import anyio
@@ -14,7 +13,7 @@ import anyio.to_thread
 from proctor.contracts import ModelAPI, Retry, UsageError, record_call
 from proctor.schema import ChatMessage, GenerateConfig, ModelOutput, ModelUsage, ToolChoice, ToolInfo
 from proctor_provider_llamacpp._args import DEFAULT_SLOTS, LlamaArgs
-from proctor_provider_llamacpp._engine import EngineKey, lease, llamacpp, release
+from proctor_provider_llamacpp._engine import EngineKey, SharedEngine, llamacpp, shared_engine
 from proctor_provider_llamacpp._reply import LlamaError, Reply
 from proctor_provider_llamacpp._request import build_request
 from proctor_provider_llamacpp._template import read_template
@@ -61,8 +60,7 @@ class LlamaAPI(ModelAPI):
         self._key = EngineKey.of(path, args, template)
         self._slots: anyio.CapacityLimiter | None = None
         self._loop: object = None
-        self._user = object()
-        weakref.finalize(self, release, self._key, self._user)
+        self._shared: SharedEngine | None = None
         self._takes_tools: bool | None = None if template is None else "tools" in template
 
     def connection_key(self) -> str:
@@ -75,7 +73,12 @@ class LlamaAPI(ModelAPI):
 
     async def aclose(self) -> None:
         """Free the model, unless others use it too. Calls that were abandoned end first, in their threads."""
-        await anyio.to_thread.run_sync(release, self._key, self._user)
+        if self._shared is not None:
+            await anyio.to_thread.run_sync(self._release)
+
+    def _release(self) -> None:
+        """In a worker thread, since the last to let go waits for llama.cpp to end."""
+        self._shared = None
 
     async def generate(
         self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig
@@ -113,7 +116,8 @@ class LlamaAPI(ModelAPI):
         """In a worker thread: the replies, as many as there were when ``stop`` was set."""
         if "tools" in request:
             self._check_tools()
-        engine = lease(self._key, self._user)
+        shared = self._shared = self._shared or shared_engine(self._key)
+        engine = shared.get()
         replies: list[Reply] = []
         for number in range(choices):
             if stop.is_set():

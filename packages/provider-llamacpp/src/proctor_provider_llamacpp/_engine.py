@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from proctor.concurrency import cpu_budget
 from proctor.contracts import PrerequisiteError, UsageError
 from proctor_provider_llamacpp._args import LlamaArgs
 
-__all__ = ["Engine", "EngineKey", "lease", "llamacpp", "release"]
+__all__ = ["Engine", "EngineKey", "SharedEngine", "llamacpp", "shared_engine"]
 
 VERBOSE = "PROCTOR_LLAMACPP_VERBOSE"
 _SOCKET_PATH_MAX = 100  # a sockaddr_un holds 108 bytes on Linux, 104 on macOS
@@ -164,40 +165,36 @@ def _private_address() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-class _Shared:
-    """An engine that several models use, or will when it is loaded."""
+class SharedEngine:
+    """An engine that all models of one key use. It lives as long as anyone holds it: a model, or a call of one."""
 
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.engine: Engine | None = None
-        self.users: set[object] = set()
+    def __init__(self, key: EngineKey) -> None:
+        self._key = key
+        self._lock = threading.Lock()
+        self._engine: Engine | None = None
+
+    def get(self) -> Engine:
+        """The engine; the first who asks loads it, in this thread, and the others wait.
+
+        Raises:
+            UsageError: if it cannot be loaded.
+        """
+        with self._lock:
+            if self._engine is None:
+                self._engine = Engine(self._key)
+            return self._engine
 
 
-_shared: dict[EngineKey, _Shared] = {}
+# Weak, so that an engine goes with its last user however that one goes. No finalizer may take the lock: the garbage
+# collector could run it in the thread that holds the lock.
+_shared: WeakValueDictionary[EngineKey, SharedEngine] = WeakValueDictionary()
 _registry = threading.Lock()
 
 
-def lease(key: EngineKey, user: object) -> Engine:
-    """The engine of ``key``, loaded by the first who asks (in that one's thread) and kept until ``user`` releases it.
-
-    Raises:
-        UsageError: if it cannot be loaded.
-    """
+def shared_engine(key: EngineKey) -> SharedEngine:
+    """The engine of ``key``, not loaded yet unless someone did that."""
     with _registry:
-        shared = _shared.setdefault(key, _Shared())
-        shared.users.add(user)
-    with shared.lock:
-        if shared.engine is None:
-            shared.engine = Engine(key)
-        return shared.engine
-
-
-def release(key: EngineKey, user: object) -> None:
-    """Give the engine back; it is freed with its last user, after the calls that still run in other threads."""
-    with _registry:
-        shared = _shared.get(key)
-        if shared is None:
-            return
-        shared.users.discard(user)
-        if not shared.users:
-            del _shared[key]
+        found = _shared.get(key)
+        if found is None:
+            found = _shared[key] = SharedEngine(key)
+        return found
