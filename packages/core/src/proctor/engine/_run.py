@@ -33,7 +33,7 @@ from proctor.engine._unit import Unit
 from proctor.log import now_iso_seconds
 from proctor.model import Model, close_models
 from proctor.sandbox import cleanup_sandboxes, configure_sandboxes
-from proctor.schema import EvalLog, short_uuid
+from proctor.schema import UNUSED_FIELDS, EvalLog, short_uuid
 
 __all__ = ["RunResult", "run", "run_async"]
 
@@ -209,6 +209,11 @@ class _Run:
             RunStart(self.run_id, infos, self.options.log_dir, now_iso_seconds(), self.options.metadata)
         )
         for unit in self.units:
+            idle = [name for name in sorted(UNUSED_FIELDS) if getattr(unit.config, name) is not None]
+            if idle:
+                warnings.warn(
+                    f"{unit.name!r} sets {', '.join(idle)}, which has no effect in this version", stacklevel=2
+                )
             if unit.total is not None and unit.max_samples > unit.total and self.options.max_samples is not None:
                 warnings.warn(
                     f"--max-samples {unit.max_samples} is more than the {unit.total} samples of {unit.name!r}: "

@@ -29,6 +29,7 @@ from proctor.schema._events import (
     ToolEvent,
     UnknownEvent,
 )
+from proctor.schema._generate_options import UNUSED_FIELDS
 from proctor.schema._ids import (
     quick_id,
     short_uuid,
@@ -140,6 +141,7 @@ __all__ = [
     "INCORRECT",
     "NOANSWER",
     "PARTIAL",
+    "UNUSED_FIELDS",
     "ApprovalEvent",
     "BaseEvent",
     "ChatCompletionChoice",

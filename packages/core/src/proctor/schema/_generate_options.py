@@ -1,4 +1,4 @@
-"""The settings of a generation as options: one entry for each field of ``GenerateConfig``."""
+"""The settings of a generation as options, under the names of ``GenerateConfig``'s fields."""
 
 from __future__ import annotations
 
@@ -7,32 +7,34 @@ from typing import Annotated, Any, TypedDict
 from proctor.schema._config import ResponseSchema
 from proctor.schema._option import Option
 
-__all__ = ["GenerateOptions"]
+__all__ = ["UNUSED_FIELDS", "GenerateOptions"]
+
+UNUSED_FIELDS = frozenset(
+    {
+        "adaptive_connections",
+        "batch",
+        "best_of",
+        "cache",
+        "fail_on_refusal",
+        "fallback_models",
+        "stream_idle_timeout",
+    }
+)
+"""Fields of ``GenerateConfig`` that logs have and nothing here acts on, so that they are no options."""
 
 
 class GenerateOptions(TypedDict, total=False):
-    """Every field of ``GenerateConfig``, by the same name."""
+    """The fields of ``GenerateConfig`` that the engine or a provider acts on, by the same name."""
 
     max_connections: Annotated[
         int | None,
         Option(
             "--max-connections",
-            "Requests in flight at once, for each provider, credential and base URL. Turns the adaptive limit off.",
+            "Requests in flight at once, for each provider, credential and base URL.",
             "Parallelism",
             "int",
             minimum=1,
-            default="adaptive",
-        ),
-    ]
-    adaptive_connections: Annotated[
-        bool | int | str | None,
-        Option(
-            "--adaptive-connections",
-            "Find the provider's capacity: true, false, the most to try (200), MIN-MAX or MIN-START-MAX.",
-            "Parallelism",
-            "connections",
-            metavar="true|false|MAX|MIN-START-MAX",
-            default="true, 1-20-100",
+            default="the provider's own",
         ),
     ]
     max_retries: Annotated[
@@ -68,17 +70,6 @@ class GenerateOptions(TypedDict, total=False):
             metavar="SECONDS",
             above=0,
             default="600",
-        ),
-    ]
-    stream_idle_timeout: Annotated[
-        float | None,
-        Option(
-            "--stream-idle-timeout",
-            "Seconds of silence after which a streamed reply is given up and asked for again.",
-            "Generation",
-            "number",
-            metavar="SECONDS",
-            above=0,
         ),
     ]
     system_message: Annotated[
@@ -132,12 +123,6 @@ class GenerateOptions(TypedDict, total=False):
     num_choices: Annotated[
         int | None,
         Option("--num-choices", "Replies to ask for with each request.", "Generation", "int", minimum=1),
-    ]
-    best_of: Annotated[
-        int | None,
-        Option(
-            "--best-of", "Replies made by the server, of which it returns the best.", "Generation", "int", minimum=1
-        ),
     ]
     frequency_penalty: Annotated[
         float | None,
@@ -235,25 +220,6 @@ class GenerateOptions(TypedDict, total=False):
             choices=("auto",),
         ),
     ]
-    fallback_models: Annotated[
-        list[str] | None,
-        Option(
-            "--fallback-models",
-            "Models that the provider asks, in order, when its safety filter refuses.",
-            "Generation",
-            "texts",
-            metavar="A,B",
-        ),
-    ]
-    fail_on_refusal: Annotated[
-        bool | None,
-        Option(
-            "--fail-on-refusal/--no-fail-on-refusal",
-            "A refusal by the model is an error of its sample.",
-            "Errors",
-            "flag",
-        ),
-    ]
     verbosity: Annotated[
         str | None,
         Option("--verbosity", "How wordy the reply is.", "Generation", "choice", choices=("low", "medium", "high")),
@@ -345,27 +311,4 @@ class GenerateOptions(TypedDict, total=False):
     modalities: Annotated[
         list[str] | None,
         Option("--modalities", "Kinds of output beside text, such as image.", "Generation", "texts", metavar="A,B"),
-    ]
-    cache: Annotated[
-        bool | str | None,
-        Option(
-            "--cache",
-            "Reuse replies to equal requests, for 7 days or the time given (1h, 3D, 6M).",
-            "Generation",
-            "bool_or_text",
-            metavar="[=AGE]",
-            bare=True,
-        ),
-    ]
-    batch: Annotated[
-        bool | int | None,
-        Option(
-            "--batch",
-            "Send requests through the provider's batch service, up to this many in a batch.",
-            "Generation",
-            "bool_or_int",
-            metavar="[=SIZE]",
-            minimum=1,
-            bare=True,
-        ),
     ]

@@ -38,7 +38,6 @@ Form: TypeAlias = Literal[
     "threshold",  # true, false, a share or a count
     "bool_or_int",
     "bool_or_text",
-    "connections",  # true, false, MAX, MIN-MAX or MIN-START-MAX
     "mapping",  # a JSON or YAML mapping
     "schema",  # a JSON or YAML file or mapping: a JSON schema
     "biases",  # TOKEN=BIAS,...

@@ -219,17 +219,6 @@ def _bool_or_text(option: Option, text: str) -> bool | str:
     return text
 
 
-def _connections(option: Option, text: str) -> bool | int | str:
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    numbers = text.split("-")
-    if not all(part.isdigit() and int(part) > 0 for part in numbers) or len(numbers) > 3:
-        raise ValueError(f"{text!r} is none of true, false, MAX (100), MIN-MAX (4-80) and MIN-START-MAX (4-20-80).")
-    if [int(part) for part in numbers] != sorted(int(part) for part in numbers):
-        raise ValueError(f"{text!r} does not grow from the least to the most, as in 4-20-80.")
-    return int(text) if len(numbers) == 1 else text
-
-
 def _mapping(option: Option, text: str) -> dict[str, Any]:
     value = load_config(text) if not text.startswith("{") and Path(text).is_file() else _yaml(text)
     if not isinstance(value, dict):
@@ -305,7 +294,6 @@ _SINGLE: Mapping[str, Callable[[Option, str], Any]] = {
     "threshold": _threshold,
     "bool_or_int": _bool_or_int,
     "bool_or_text": _bool_or_text,
-    "connections": _connections,
     "mapping": _mapping,
     "schema": _schema,
     "biases": _biases,
