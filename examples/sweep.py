@@ -44,7 +44,8 @@ def main(arguments: list[str] | None = None) -> list[tuple[float, float]]:
     given = parser.parse_args(arguments)
     options = {name: value for name, value in vars(given).items() if name != "model" and value is not None}
 
-    logs = eval([capitals(temperature) for temperature in TEMPERATURES], model=given.model, **options)
+    tasks = [capitals(temperature) for temperature in TEMPERATURES]
+    logs = eval(tasks, model=given.model, max_tasks=len(tasks), **options)
 
     rows = []
     for temperature, log in zip(TEMPERATURES, logs, strict=True):
