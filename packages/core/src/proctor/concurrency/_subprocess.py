@@ -58,6 +58,7 @@ async def subprocess(
         except BaseException:
             # Also when the leader is gone: children that outlived it hold the pipes and the group.
             await _kill_group(process)
+            await _discard(process)
             raise
         finally:
             with anyio.CancelScope(shield=True):
@@ -105,6 +106,15 @@ async def _kill_group(process: Process) -> None:
             with anyio.move_on_after(_DYING):
                 while _alive(process.pid):  # noqa: ASYNC110 - the system sends no event when a group is empty
                     await anyio.sleep(0.002)
+
+
+async def _discard(process: Process) -> None:
+    """Read what is left in the pipes: since Python 3.13 the end of a process is not the end of its pipes for asyncio."""
+    with anyio.move_on_after(_DYING, shield=True):
+        for stream in (process.stdout, process.stderr):
+            with contextlib.suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+                while stream is not None:
+                    await stream.receive(_CHUNK)
 
 
 def _alive(group: int) -> bool:
