@@ -109,7 +109,7 @@ async def _kill_group(process: Process) -> None:
 
 
 async def _discard(process: Process) -> None:
-    """Read what is left in the pipes: since Python 3.13 the end of a process is not the end of its pipes for asyncio."""
+    """Read what is left in the pipes: for asyncio, since Python 3.13, the end of a process is not the end of them."""
     with anyio.move_on_after(_DYING, shield=True):
         for stream in (process.stdout, process.stderr):
             with contextlib.suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
