@@ -82,7 +82,9 @@ def types(session: nox.Session) -> None:
 def unit(session: nox.Session) -> None:
     """The packages' own tests, on every supported Python (args: paths or pytest's options)."""
     install(session)
-    run_pytest(session, "packages", "tests/repo/test_backends.py")
+    # The embedded model's library is one wheel for all Pythons: once, in `tests`, is enough for what takes minutes.
+    others = [f"packages/{name}" for name in PACKAGES if name != "provider-llamacpp"]
+    run_pytest(session, *others, "tests/repo/test_backends.py")
 
 
 @nox.session
