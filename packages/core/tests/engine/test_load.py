@@ -115,3 +115,19 @@ def test_a_file_in_two_folders_is_two_modules(tmp_path: Path) -> None:
         )
     loaded = [source.load({}) for source in find_tasks(tmp_path)]
     assert [each.metadata["from"] for each in loaded] == ["one", "two"]
+
+
+def test_arguments_become_what_their_annotations_say(tmp_path: Path) -> None:
+    (tmp_path / "typed.py").write_text(
+        "from __future__ import annotations\nfrom typing import Literal\nfrom proctor import Task, task\n"
+        "@task\n"
+        "def typed(cot: bool = True, n: int | None = None, share: float = 0, name: str = '',\n"
+        "          how: Literal['a'] = 'a'):\n"
+        "    return Task(metadata={'got': [cot, n, share, name, how]})\n"
+    )
+    [source] = find_tasks(tmp_path / "typed.py")
+    loaded = source.load({"cot": "no", "n": 3, "share": 1, "name": 7})
+    assert loaded.metadata["got"] == [False, 3, 1.0, "7", "a"]
+    for wrong in ({"n": "abc"}, {"cot": "maybe"}, {"n": 1.5}, {"how": "b"}):
+        with pytest.raises(UsageError, match=f"-T {next(iter(wrong))}="):
+            source.load(wrong)

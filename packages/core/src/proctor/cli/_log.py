@@ -178,14 +178,13 @@ def _line(info: EvalLogInfo, absolute: bool) -> str:
 
 
 def _headline(header: EvalLog) -> str:
+    """The first metric with the samples that it counts, as the screen at the end of a run has it."""
+    from proctor.display import unit_from_log
+
+    for metric in unit_from_log(header).results:
+        return f"{metric.scored}/{metric.total} {metric.name} {metric.value:.3g}"
     results = header.results
-    if results is None:
-        return ""
-    counts = f"{results.completed_samples}/{results.total_samples}"
-    for score in results.scores:
-        for metric in score.metrics.values():
-            return f"{counts} {metric.name} {metric.value:.3g}"
-    return counts
+    return f"{results.completed_samples}/{results.total_samples}" if results is not None else ""
 
 
 def _rescored(header: EvalLog, rows: Sequence[EvalSampleSummary]) -> EvalResults | None:
@@ -213,6 +212,14 @@ def _rescored(header: EvalLog, rows: Sequence[EvalSampleSummary]) -> EvalResults
         completed = [row for row in rows if row.error is None]
         for row in completed:
             builder.add(row.id, row.epoch, row.scores, row.metadata)
-        return builder.results(len(rows), len(completed))
+        planned = (
+            header.eval.dataset.sample_ids and len(header.eval.dataset.sample_ids)
+        ) or header.eval.dataset.samples
+        total = max(len(rows), (planned or 0) * (spec.config.epochs or 1))
+        results = builder.results(total, len(completed))
+        outcomes = {"total": total, "completed": len(completed), "error": len(rows) - len(completed)}
+        outcomes["not_run"] = total - len(rows)
+        results.metadata = {"proctor": {"outcomes": {kind: count for kind, count in outcomes.items() if count}}}
+        return results
     except Exception:
         return None  # whatever a scorer's factory or a metric raises, the samples are worth more

@@ -15,13 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_type_hints
+
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
 from proctor.contracts import UsageError
 from proctor.engine._task import Task
 from proctor.registry import is_registered, registry_info
 
-__all__ = ["TaskInfo", "TaskLike", "TaskSource", "find_tasks", "list_tasks", "load_task"]
+__all__ = ["TaskInfo", "TaskLike", "TaskSource", "find_tasks", "list_tasks", "load_task", "solver_name_in"]
 
 _SKIP = {"__pycache__", "node_modules", "venv", "site-packages"}
 
@@ -239,6 +241,23 @@ def _task_functions(package: str) -> list[Any]:
     return [value for value in registered("task").values() if value.__module__.partition(".")[0] == package]
 
 
+def solver_name_in(spec: str) -> str:
+    """The name of the solver that ``NAME``, ``FILE@NAME`` or ``FILE`` (with one solver) means; a file is imported.
+
+    Raises:
+        UsageError: for a file that has no solver, or several and no name.
+    """
+    path, _, name = spec.partition("@")
+    if not Path(path).is_file():
+        return spec
+    module = _import_file(Path(path))
+    made = [value for value in vars(module).values() if callable(value) and is_registered(value, "solver")]
+    names = [registry_info(value).name for value in made if getattr(value, "__module__", "") == module.__name__]
+    if name in names or (not name and len(names) == 1):
+        return name or names[0]
+    raise UsageError(f"--solver {spec}: {path} has {', '.join(names) or 'no solver'}: give {path}@NAME")
+
+
 def _import_file(file: Path) -> ModuleType:
     path = file.resolve()
     name = f"proctor_task_{path.stem}_{hashlib.blake2b(str(path).encode(), digest_size=4).hexdigest()}"
@@ -254,7 +273,7 @@ def _import_file(file: Path) -> ModuleType:
             spec.loader.exec_module(module)
     except UsageError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise UsageError(f"{file} can't be loaded: {_where(error, path)}") from error
     return module
@@ -292,6 +311,7 @@ def load_task(function: Any, args: Mapping[str, Any], origin: str) -> Task:
     """
     name = registry_info(function).name
     _check_args(function, args, name)
+    args = _converted(function, args, name)
     file = Path(_source_file(function)).resolve()
     folder = str(file.parent) if file.is_file() else None
     try:
@@ -299,7 +319,7 @@ def load_task(function: Any, args: Mapping[str, Any], origin: str) -> Task:
             task = function(**args)
     except UsageError as error:
         raise UsageError(f"task {name!r} in {origin}: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(f"task {name!r} in {origin} raised {_where(error, file)}") from error
     if not isinstance(task, Task):
         raise UsageError(
@@ -308,6 +328,33 @@ def load_task(function: Any, args: Mapping[str, Any], origin: str) -> Task:
     task.file = str(file) if folder else None
     task.folder = folder
     return task
+
+
+def _converted(function: Any, args: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The arguments as the types that the function's annotations ask for (``no`` for a bool, ``3`` for a float).
+
+    Raises:
+        UsageError: for a value that is nothing of the kind.
+    """
+    try:
+        hints = get_type_hints(function)
+    except Exception:  # annotations that can't be evaluated bind nobody
+        hints = {}
+    made = dict(args)
+    for given, value in args.items():
+        hint = hints.get(given)
+        if hint is None or not isinstance(value, (str, int, float, list, dict)):
+            continue
+        try:
+            adapter: TypeAdapter[Any] = TypeAdapter(hint, config=ConfigDict(coerce_numbers_to_str=True))
+        except PydanticUserError:  # a class of the author's own takes no configuration, or is no pydantic type
+            continue
+        try:
+            made[given] = adapter.validate_python(value)
+        except ValidationError as error:
+            what = error.errors()[0]["msg"]
+            raise UsageError(f"task {name!r}: -T {given}={value} does not fit its type: {what}") from None
+    return made
 
 
 def _check_args(function: Any, args: Mapping[str, Any], name: str) -> None:

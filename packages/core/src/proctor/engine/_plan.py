@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from proctor import plugins
 from proctor.contracts import UsageError
 from proctor.dataset import IterableDataset, Selection, select
 from proctor.engine._errors import ErrorPolicy
-from proctor.engine._load import TaskSource
+from proctor.engine._load import TaskSource, solver_name_in
 from proctor.engine._options import RunOptions
 from proctor.engine._task import Epochs, Task, task_info
 from proctor.engine._unit import Unit, unit_identity
@@ -51,7 +52,9 @@ def resolve_roles(roles: Mapping[str, Any]) -> dict[str, Model]:
             if not name:
                 raise UsageError(f"the model role {role!r} names no model: give {role}={{model: provider/model, ...}}")
             base_url, args = settings.pop("base_url", None), settings.pop("args", {})
-            found[role] = get_model(name, role=role, config=GenerateConfig(**settings), base_url=base_url, **args)
+            config = GenerateConfig(**settings)
+            _check_config(config, f"the model role {role!r}")
+            found[role] = get_model(name, role=role, config=config, base_url=base_url, **args)
         else:
             found[role] = get_model(value, role=role)
     return found
@@ -85,6 +88,7 @@ def _unit(
     if model is None:
         model = _model(task.model, options) if task.model else get_model()
     plugins.check_backend(plugins.get("model_providers", model.name.partition("/")[0]), options.async_backend)
+    _check_config(task.config, f"task {task.name!r}")
     model = model.with_config(task.config.merge(options.config))
     model.retries = {}  # counted for each unit by itself
     roles = {**resolve_roles(task.model_roles), **roles}
@@ -127,6 +131,14 @@ def _unit(
     )
 
 
+def _check_config(config: GenerateConfig, where: str) -> None:
+    """Refuse settings that do not exist (logs may have newer ones, so the class itself keeps them)."""
+    for name in config.model_extra or ():
+        close = difflib.get_close_matches(name, GenerateConfig.model_fields, n=1)
+        hint = f": did you mean {close[0]!r}?" if close else ""
+        raise UsageError(f"{where} has a generation setting {name!r}, which does not exist{hint}")
+
+
 def _first(*values: Any) -> Any:
     return next((value for value in values if value is not None), None)
 
@@ -165,12 +177,16 @@ def _ids(ids: str | int | Sequence[str | int] | None) -> list[str | int] | None:
 
 
 def _solver(task: Task, options: RunOptions) -> SolverLike:
-    if options.solver is None:
-        return task.steps()
     solver = options.solver
+    if solver is None:
+        if options.solver_args:
+            raise UsageError(f"-S {next(iter(options.solver_args))}=... is for a solver: name it with --solver")
+        return task.steps()
     if isinstance(solver, str):
         try:
-            solver = create("solver", solver, **options.solver_args)
+            solver = create("solver", solver_name_in(solver), **options.solver_args)
         except LookupError as error:
             raise UsageError(str(error.args[0])) from error
+        except TypeError as error:
+            raise UsageError(f"--solver {options.solver}: {error}") from error
     return solver

@@ -59,7 +59,9 @@ class UnitProgress:
         self.status = unit_from_log(log).status
         self.error = log.error.message if log.error else ""
         self.seconds = seconds
-        self.results = unit_from_log(log).results
+        final = unit_from_log(log)
+        self.results = final.results
+        self.outcomes = Counter(final.outcomes) or self.outcomes
 
     def snapshot(self) -> UnitSnapshot:
         """The counters as they are now."""

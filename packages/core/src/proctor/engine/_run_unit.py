@@ -41,6 +41,7 @@ __all__ = ["UnitRun"]
 
 _BACKLOG = 512  # samples that wait for the disk before the next one starts
 _PATIENCE = 0.01  # seconds between looks at the backlog
+_CUT_SHORT = frozenset({"content_filter", "max_tokens", "model_length"})  # replies that are scored but were not whole
 _SHOWN = 0.1  # seconds between two running scores
 
 
@@ -218,6 +219,8 @@ class UnitRun:
         outcomes = self._progress.outcomes
         if sample.limit is not None:
             outcomes[f"limit:{sample.limit.type}"] += 1
+        if sample.output.choices and sample.output.stop_reason in _CUT_SHORT:
+            outcomes[f"stop:{sample.output.stop_reason}"] += 1
         for score in (sample.scores or {}).values():
             if score.value != score.value:  # NaN: it could not be scored
                 outcomes[f"unscored:{score.reason or 'unknown'}"] += 1
@@ -240,6 +243,8 @@ class UnitRun:
     def _verdict(self) -> EvalStatus:
         if self._failure is not None:
             return "error"
+        if self._errors and not self._completed:
+            return "error"  # whatever may be tolerated: when nothing came through, something broke
         planned = self.unit.total if self.unit.total is not None else self._recorded
         return "error" if self.unit.policy.exceeded(self._errors, planned) else "success"
 

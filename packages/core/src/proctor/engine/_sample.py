@@ -105,7 +105,7 @@ async def run_sample(
         attempt.error = EvalError(message="CancelledError()", traceback="", traceback_ansi="")
         on_cancel(_finished(attempt, sample_state() or state, transcript, limits))
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script's sys.exit() is its sample's affair, not the run's
         attempt.error = eval_error(error)
         transcript.event(ErrorEvent(error=attempt.error.model_dump()))
     return _finished(attempt, sample_state() or state, transcript, limits)
