@@ -212,10 +212,8 @@ def _rescored(header: EvalLog, rows: Sequence[EvalSampleSummary]) -> EvalResults
         completed = [row for row in rows if row.error is None]
         for row in completed:
             builder.add(row.id, row.epoch, row.scores, row.metadata)
-        planned = (
-            header.eval.dataset.sample_ids and len(header.eval.dataset.sample_ids)
-        ) or header.eval.dataset.samples
-        total = max(len(rows), (planned or 0) * (spec.config.epochs or 1))
+        planned = len(spec.dataset.sample_ids or ()) or spec.dataset.samples or 0
+        total = max(len(rows), planned * (spec.config.epochs or 1))
         results = builder.results(total, len(completed))
         outcomes = {"total": total, "completed": len(completed), "error": len(rows) - len(completed)}
         outcomes["not_run"] = total - len(rows)
