@@ -9,39 +9,17 @@ from typing import Any
 
 import anyio
 import pytest
+from engine_runs import answers, sums
 
 from proctor import Epochs, Task, eval, eval_async, task
 from proctor.contracts import UsageError
 from proctor.dataset import IterableDataset, MemoryDataset, Sample
 from proctor.engine import exit_code
 from proctor.log import read_eval_log, store, transcript
-from proctor.model import ModelOutput, get_model
+from proctor.model import get_model
 from proctor.schema import EvalLog
 from proctor.scorer import Score, Target, accuracy, includes, match, mean, scorer, stderr
 from proctor.solver import Generate, Solver, TaskState, generate, solver, system_message
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def run(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., list[EvalLog]]:
-    def evaluate(tasks: Any, model: Any = "mock/model", **options: Any) -> list[EvalLog]:
-        options = {"display": "none", "log_dir": str(tmp_path), "async_backend": request.param, **options}
-        return eval(tasks, model=model, **options)
-
-    return evaluate
-
-
-def _sums(count: int = 4) -> MemoryDataset:
-    return MemoryDataset([Sample(input=f"What is {n} + 0?", target=str(n)) for n in range(1, count + 1)])
-
-
-def answers(**by_prompt: str) -> Any:
-    """A mock that answers with the number in the question."""
-
-    def reply(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
-        number = next(word for word in input[-1].text.replace("?", " ").split() if word.isdigit())
-        return ModelOutput.from_content("model", by_prompt.get(number, f"ANSWER: {number}"))
-
-    return get_model("mock/model", custom_outputs=reply, memoize=False)
 
 
 @solver
@@ -55,7 +33,7 @@ def fails_on(*ids: int, with_error: type[Exception] = ValueError) -> Solver:
 
 
 def test_a_run_ends_with_a_score_and_every_sample_in_the_log(run: Callable[..., list[EvalLog]]) -> None:
-    [log] = run(Task(dataset=_sums(), scorer=match(), name="sums"), model=answers())
+    [log] = run(Task(dataset=sums(), scorer=match(), name="sums"), model=answers())
     assert (log.status, log.eval.task, log.eval.model) == ("success", "sums", "mock/model")
     assert log.results is not None and log.samples is not None
     assert log.results.total_samples == log.results.completed_samples == 4
@@ -73,7 +51,7 @@ def test_a_run_ends_with_a_score_and_every_sample_in_the_log(run: Callable[..., 
 
 def test_events_tell_the_story_in_order(run: Callable[..., list[EvalLog]]) -> None:
     [log] = run(
-        Task(dataset=_sums(1), solver=[system_message("Be brief."), generate()], scorer=match()), model=answers()
+        Task(dataset=sums(1), solver=[system_message("Be brief."), generate()], scorer=match()), model=answers()
     )
     assert log.samples is not None
     spans = [event.name for event in log.samples[0].events if event.event == "span_begin"]
@@ -88,11 +66,11 @@ def test_events_tell_the_story_in_order(run: Callable[..., list[EvalLog]]) -> No
 def test_tasks_cross_models_in_plan_order(run: Callable[..., list[EvalLog]]) -> None:
     @task
     def one() -> Task:
-        return Task(dataset=_sums(2), scorer=includes())
+        return Task(dataset=sums(2), scorer=includes())
 
     @task
     def two() -> Task:
-        return Task(dataset=_sums(3), scorer=includes())
+        return Task(dataset=sums(3), scorer=includes())
 
     logs = run([one, two], model="mock/a,mock/b", max_tasks=3)
     assert [(log.eval.task, log.eval.model) for log in logs] == [
@@ -117,7 +95,7 @@ def test_epochs_run_together_and_are_reduced(run: Callable[..., list[EvalLog]]) 
         return solve
 
     [log] = run(
-        Task(dataset=_sums(2), solver=note(), scorer=match(), epochs=Epochs(3, ["mean", "pass_at_2"])),
+        Task(dataset=sums(2), solver=note(), scorer=match(), epochs=Epochs(3, ["mean", "pass_at_2"])),
         model=answers(),
         max_samples=1,
     )
@@ -129,10 +107,10 @@ def test_epochs_run_together_and_are_reduced(run: Callable[..., list[EvalLog]]) 
 
 
 def test_selection_and_limit(run: Callable[..., list[EvalLog]]) -> None:
-    [log] = run(Task(dataset=_sums(9), scorer=match()), model=answers(), limit=(2, 5))
+    [log] = run(Task(dataset=sums(9), scorer=match()), model=answers(), limit=(2, 5))
     assert [sample.id for sample in log.samples or ()] == [3, 4, 5]
     assert (log.eval.dataset.samples, log.eval.dataset.sample_ids) == (9, [3, 4, 5])
-    [log] = run(Task(dataset=_sums(9), scorer=match()), model=answers(), sample_id=[7, 2])
+    [log] = run(Task(dataset=sums(9), scorer=match()), model=answers(), sample_id=[7, 2])
     assert sorted(str(sample.id) for sample in log.samples or ()) == ["2", "7"]
 
 
@@ -165,7 +143,7 @@ def test_a_generator_is_pulled_as_it_is_needed(run: Callable[..., list[EvalLog]]
 
 
 def test_the_first_error_fails_the_unit_and_keeps_what_there_was(run: Callable[..., list[EvalLog]]) -> None:
-    [log] = run(Task(dataset=_sums(9), solver=fails_on(2), scorer=match()), model=answers(), max_samples=1)
+    [log] = run(Task(dataset=sums(9), solver=fails_on(2), scorer=match()), model=answers(), max_samples=1)
     assert log.status == "error"
     assert log.error is not None and "no luck with 2" in log.error.message
     assert [sample.id for sample in log.samples or ()] == [1, 2]
@@ -176,7 +154,7 @@ def test_the_first_error_fails_the_unit_and_keeps_what_there_was(run: Callable[.
 
 
 def test_tolerated_errors_are_counted_and_never_in_the_denominator_unseen(run: Callable[..., list[EvalLog]]) -> None:
-    [log] = run(Task(dataset=_sums(4), solver=fails_on(2, 3), scorer=match()), model=answers(), fail_on_error=False)
+    [log] = run(Task(dataset=sums(4), solver=fails_on(2, 3), scorer=match()), model=answers(), fail_on_error=False)
     assert log.status == "success" and log.results is not None
     assert (log.results.total_samples, log.results.completed_samples) == (4, 2)
     assert log.results.scores[0].scored_samples == 2
@@ -186,7 +164,7 @@ def test_tolerated_errors_are_counted_and_never_in_the_denominator_unseen(run: C
 
 def test_a_share_of_errors_and_continue_on_fail(run: Callable[..., list[EvalLog]]) -> None:
     def failing() -> Task:
-        return Task(dataset=_sums(4), solver=fails_on(1, 2, 3), scorer=match())
+        return Task(dataset=sums(4), solver=fails_on(1, 2, 3), scorer=match())
 
     [log] = run(failing(), model=answers(), fail_on_error=0.8)
     assert log.status == "success"
@@ -210,7 +188,7 @@ def test_a_failed_sample_is_tried_again(run: Callable[..., list[EvalLog]]) -> No
 
         return solve
 
-    [log] = run(Task(dataset=_sums(1), solver=third_time_lucky(), scorer=match()), model=answers(), retry_on_error=5)
+    [log] = run(Task(dataset=sums(1), solver=third_time_lucky(), scorer=match()), model=answers(), retry_on_error=5)
     assert log.status == "success" and log.samples is not None
     retries = log.samples[0].error_retries
     assert retries is not None and len(retries) == 2
@@ -225,7 +203,7 @@ def test_a_broken_scorer_is_the_sample_s_error(run: Callable[..., list[EvalLog]]
 
         return score
 
-    [log] = run(Task(dataset=_sums(2), scorer=[match(), broken()]), model=answers(), fail_on_error=False)
+    [log] = run(Task(dataset=sums(2), scorer=[match(), broken()]), model=answers(), fail_on_error=False)
     assert all(sample.error is not None and sample.scores == {} for sample in log.samples or ())
     # when nothing came through, something broke, whatever may be tolerated
     assert log.status == "error" and exit_code([log]) == 3
@@ -258,7 +236,7 @@ def test_limits_end_a_sample_in_an_orderly_way_and_it_is_scored(run: Callable[..
         (stuck(), {"working_limit": 0.05}, "working"),
     ]
     for solving, limit, kind in cases:
-        [log] = run(Task(dataset=_sums(1), solver=solving, scorer=includes()), model=answers(), **limit)
+        [log] = run(Task(dataset=sums(1), solver=solving, scorer=includes()), model=answers(), **limit)
         [sample] = log.samples or ()
         assert log.status == "success"
         assert sample.limit is not None and sample.limit.type == kind
@@ -278,7 +256,7 @@ def test_roles_graders_and_usage_by_role(run: Callable[..., list[EvalLog]]) -> N
 
         return score
 
-    [log] = run(Task(dataset=_sums(2), scorer=graded()), model=answers(), model_roles={"grader": "mock/judge"})
+    [log] = run(Task(dataset=sums(2), scorer=graded()), model=answers(), model_roles={"grader": "mock/judge"})
     assert log.results is not None and log.results.scores[0].metrics["mean"].value == 1.0
     assert log.stats.role_usage["grader"].total_tokens > 0
     assert set(log.stats.model_usage) == {"mock/model", "mock/judge"}
@@ -297,7 +275,7 @@ def test_settings_merge_from_task_to_run_to_call(run: Callable[..., list[EvalLog
     model = get_model("mock/model", custom_outputs=reply, memoize=False, config=GenerateConfig(temperature=0.1, seed=1))
     run(
         Task(
-            dataset=_sums(1),
+            dataset=sums(1),
             solver=generate(max_tokens=9),
             config=GenerateConfig(temperature=0.5, max_tokens=5),
             scorer=match(),
@@ -319,7 +297,7 @@ def test_the_store_and_the_transcript_belong_to_the_sample(run: Callable[..., li
 
         return solve
 
-    [log] = run(Task(dataset=_sums(5), solver=remembers(), scorer=match()), model=answers())
+    [log] = run(Task(dataset=sums(5), solver=remembers(), scorer=match()), model=answers())
     assert [sample.store for sample in log.samples or ()] == [{"id": n} for n in range(1, 6)]
     for sample in log.samples or ():
         [info] = [event for event in sample.events if event.event == "info"]
@@ -333,7 +311,7 @@ def test_cleanup_sees_every_sample_whatever_happened(run: Callable[..., list[Eva
         cleaned.append(state.sample_id)
 
     run(
-        Task(dataset=_sums(3), solver=fails_on(2), scorer=match(), cleanup=cleanup),
+        Task(dataset=sums(3), solver=fails_on(2), scorer=match(), cleanup=cleanup),
         model=answers(),
         fail_on_error=False,
     )
@@ -341,8 +319,8 @@ def test_cleanup_sees_every_sample_whatever_happened(run: Callable[..., list[Eva
 
 
 def test_one_unit_s_failure_leaves_the_others_alone(run: Callable[..., list[EvalLog]]) -> None:
-    bad = Task(dataset=_sums(3), solver=fails_on(1), scorer=match(), name="bad")
-    good = Task(dataset=_sums(3), scorer=match(), name="good")
+    bad = Task(dataset=sums(3), solver=fails_on(1), scorer=match(), name="bad")
+    good = Task(dataset=sums(3), scorer=match(), name="good")
     logs = run([bad, good], model=answers(), max_tasks=2)
     assert [log.status for log in logs] == ["error", "success"]
 
@@ -375,13 +353,13 @@ def test_what_is_wrong_before_the_first_request_costs_none(run: Callable[..., li
     ]
     for options, word in wrong:
         with pytest.raises((UsageError, ValueError), match=word):
-            run(Task(dataset=_sums(2), scorer=match()), model=model, **options)
+            run(Task(dataset=sums(2), scorer=match()), model=model, **options)
     for name, word in (("nobody/x", "nobody"), ("plain", "provider/model"), ("mock/model", "")):
         if word:
             with pytest.raises(UsageError, match=word):
-                run(Task(dataset=_sums(2), scorer=match()), model=name)
+                run(Task(dataset=sums(2), scorer=match()), model=name)
     with pytest.raises(UsageError, match="planned twice"):
-        run(Task(dataset=_sums(2), scorer=match()), model=[model, model])
+        run(Task(dataset=sums(2), scorer=match()), model=[model, model])
     with pytest.raises(UsageError, match="no samples"):
         run(Task(dataset=MemoryDataset([]), scorer=match()), model=model)
     assert asked == []
@@ -392,7 +370,7 @@ def test_a_sweep_of_one_task_makes_a_log_each(run: Callable[..., list[EvalLog]])
 
     @task
     def swept(temperature: float) -> Task:
-        return Task(dataset=_sums(2), scorer=match(), config=GenerateConfig(temperature=temperature))
+        return Task(dataset=sums(2), scorer=match(), config=GenerateConfig(temperature=temperature))
 
     logs = run([swept(temperature=t / 10) for t in range(3)], model=answers())
     assert [log.eval.task_args["temperature"] for log in logs] == [0.0, 0.1, 0.2]
@@ -400,8 +378,8 @@ def test_a_sweep_of_one_task_makes_a_log_each(run: Callable[..., list[EvalLog]])
 
 
 def test_no_scoring_and_no_scorer(run: Callable[..., list[EvalLog]]) -> None:
-    for log in run(Task(dataset=_sums(2), scorer=match()), model=answers(), score=False) + run(
-        Task(dataset=_sums(2)), model=answers()
+    for log in run(Task(dataset=sums(2), scorer=match()), model=answers(), score=False) + run(
+        Task(dataset=sums(2)), model=answers()
     ):
         assert log.status == "success" and log.results is not None
         assert log.results.scores == []
@@ -411,7 +389,7 @@ def test_no_scoring_and_no_scorer(run: Callable[..., list[EvalLog]]) -> None:
 @pytest.mark.anyio
 async def test_eval_async_runs_in_the_loop_that_is_there(tmp_path: Path) -> None:
     [log] = await eval_async(
-        Task(dataset=_sums(2), scorer=match()), model="mock/model", display="none", log_dir=str(tmp_path)
+        Task(dataset=sums(2), scorer=match()), model="mock/model", display="none", log_dir=str(tmp_path)
     )
     assert log.status == "success"
     with pytest.raises(UsageError, match="await eval_async"):
@@ -420,105 +398,6 @@ async def test_eval_async_runs_in_the_loop_that_is_there(tmp_path: Path) -> None
 
 def test_the_log_is_where_it_says(run: Callable[..., list[EvalLog]], tmp_path: Path) -> None:
     for format in ("eval", "json"):
-        [log] = run(Task(dataset=_sums(2), scorer=match()), model=answers(), log_format=format)
+        [log] = run(Task(dataset=sums(2), scorer=match()), model=answers(), log_format=format)
         assert log.location.endswith(f".{format}")
         assert read_eval_log(log.location, header_only=True).status == "success"
-
-
-def test_no_credential_reaches_the_log(run: Callable[..., list[EvalLog]]) -> None:
-    from proctor.model import GenerateConfig
-
-    secret = "sk-very-secret-1234"
-    model = get_model(
-        "mock/model",
-        base_url=f"https://user:{secret}@example.org/v1",
-        config=GenerateConfig(extra_headers={"X-Api-Key": secret, "X-Team": "blue"}),
-        memoize=False,
-    )
-    [log] = run(
-        Task(dataset=_sums(1), scorer=match()),
-        model=model,
-        model_roles={"grader": {"model": "mock/judge", "extra_headers": {"Authorization": secret}}},
-    )
-    text = log.model_dump_json()
-    assert secret not in text
-    assert "blue" in text and "https://example.org/v1" in text
-
-
-def test_replies_that_were_cut_short_are_counted_beside_the_score(run: Callable[..., list[EvalLog]]) -> None:
-    def reply(input: Any, *_: Any) -> ModelOutput:
-        reasons = {"1": "content_filter", "2": "model_length", "3": "max_tokens"}
-        number = input[-1].text.split()[2]
-        return ModelOutput.from_content("model", "", reasons.get(number, "stop"))  # type: ignore[arg-type]
-
-    model = get_model("mock/model", custom_outputs=reply, memoize=False)
-    [log] = run(Task(dataset=_sums(4), scorer=match()), model=model)
-    assert log.results is not None and log.results.metadata is not None
-    outcomes = log.results.metadata["proctor"]["outcomes"]
-    assert {kind for kind in outcomes if kind.startswith("stop:")} == {
-        "stop:content_filter",
-        "stop:model_length",
-        "stop:max_tokens",
-    }
-
-
-def test_sys_exit_in_a_solver_is_its_sample_s_error(run: Callable[..., list[EvalLog]]) -> None:
-    @solver
-    def exits() -> Solver:
-        async def solve(state: TaskState, generate: Generate) -> TaskState:
-            if state.sample_id == 2:
-                raise SystemExit(0)
-            return await generate(state)
-
-        return solve
-
-    [log] = run(Task(dataset=_sums(3), solver=exits(), scorer=match()), model=answers(), fail_on_error=False)
-    assert log.status == "success" and log.results is not None
-    assert log.results.completed_samples == 2
-
-
-def test_a_credential_in_an_error_is_taken_out(
-    run: Callable[..., list[EvalLog]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ACME_API_KEY", "sk-0123456789")
-
-    @solver
-    def tells() -> Solver:
-        async def solve(state: TaskState, generate: Generate) -> TaskState:
-            raise RuntimeError("refused: sk-0123456789")
-
-        return solve
-
-    [log] = run(Task(dataset=_sums(1), solver=tells(), scorer=match()), model=answers())
-    assert log.error is not None and "[ACME_API_KEY]" in log.error.message
-    assert "sk-0123456789" not in log.model_dump_json()
-
-
-def test_settings_that_do_not_exist_are_refused_wherever_they_stand(run: Callable[..., list[EvalLog]]) -> None:
-    from proctor.model import GenerateConfig
-
-    misspelt = GenerateConfig(temprature=0)  # type: ignore[call-arg]
-    with pytest.raises(UsageError, match="did you mean 'temperature'"):
-        run(Task(dataset=_sums(1), scorer=match(), config=misspelt))
-    with pytest.raises(UsageError, match="role 'grader'"):
-        run(Task(dataset=_sums(1)), model_roles={"grader": {"model": "mock/g", "temperatur": 0}})
-    with pytest.raises(UsageError, match="--solver"):
-        run(Task(dataset=_sums(1)), solver_args={"x": 1})
-
-
-def test_a_solver_from_a_file(run: Callable[..., list[EvalLog]], tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(
-        "from proctor.solver import solver\n"
-        "@solver\n"
-        "def shout(word: str = 'hi'):\n"
-        "    async def solve(state, generate):\n"
-        "        state.output.completion = word\n"
-        "        return state\n"
-        "    return solve\n"
-    )
-    for spec in (str(file), f"{file}@shout"):
-        [log] = run(Task(dataset=_sums(1)), solver=spec, solver_args={"word": "hey"})
-        assert log.samples is not None and log.samples[0].output.completion == "hey"
-    with pytest.raises(UsageError, match="shout"):
-        run(Task(dataset=_sums(1)), solver=f"{file}@shoot")
