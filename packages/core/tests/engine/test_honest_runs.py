@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from engine_runs import answers, sums
 
@@ -114,3 +115,58 @@ def test_a_solver_from_a_file(run: Callable[..., list[EvalLog]], tmp_path: Path)
         assert log.samples is not None and log.samples[0].output.completion == "hey"
     with pytest.raises(UsageError, match="shout"):
         run(Task(dataset=sums(1)), solver=f"{file}@shoot")
+
+
+def test_a_limit_inside_a_task_group_is_a_limit(run: Callable[..., list[EvalLog]]) -> None:
+    @solver
+    def grouped() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            async with anyio.create_task_group() as tasks:
+                for _ in range(3):
+                    tasks.start_soon(generate, state)
+            return state
+
+        return solve
+
+    [log] = run(Task(dataset=sums(1), solver=grouped(), scorer=match()), model=answers(), turn_limit=1)
+    [sample] = log.samples or ()
+    assert sample.error is None and sample.limit is not None and sample.limit.type == "turn"
+
+
+def test_tokens_of_attempts_that_failed_are_counted(run: Callable[..., list[EvalLog]]) -> None:
+    tries: list[int] = []
+
+    @solver
+    def second_time() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            state = await generate(state)
+            tries.append(1)
+            if len(tries) < 2:
+                raise RuntimeError("not yet")
+            return state
+
+        return solve
+
+    [log] = run(Task(dataset=sums(1), solver=second_time(), scorer=match()), model=answers(), retry_on_error=1)
+    [sample] = log.samples or ()
+    last = sample.model_usage["mock/model"].total_tokens
+    assert log.stats.model_usage["mock/model"].total_tokens == 2 * last
+
+
+def test_the_task_s_own_connections_hold(run: Callable[..., list[EvalLog]]) -> None:
+    from proctor.concurrency import gates
+    from proctor.model import GenerateConfig
+
+    seen: list[int | None] = []
+
+    @solver
+    def looks() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            state = await generate(state)
+            seen.extend(gate.limit for gate in gates() if gate.name == "mock/model")
+            return state
+
+        return solve
+
+    run(Task(dataset=sums(1), solver=looks(), config=GenerateConfig(max_connections=50)), model=answers())
+    assert seen == [50]

@@ -50,7 +50,7 @@ def gates() -> list[Gate]:
     found = list(run.connections.values())
     if run.subprocesses is not None:
         found.append(run.subprocesses)
-    return found + [gate for gate, _ in run.named.values()]
+    return found + [gate for gate, _ in list(run.named.values())]  # a screen asks from a thread of its own
 
 
 def connection_gate(key: str, limit: int, label: str | None = None) -> Gate:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
+from anyio import to_thread
+
 from proctor.contracts import UsageError
 from proctor.engine._load import TaskLike
 from proctor.engine._run import RunResult, run, run_async
@@ -45,7 +47,7 @@ async def eval_async(
     **options: Unpack[EvalOptions],
 ) -> list[EvalLog]:
     """``eval()`` for code that is already in an event loop (a notebook, a server), on asyncio or trio."""
-    return _complete(await run_async(tasks, model, options))
+    return await to_thread.run_sync(_complete, await run_async(tasks, model, options))
 
 
 def _outside_a_loop() -> None:

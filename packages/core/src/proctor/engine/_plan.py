@@ -119,7 +119,7 @@ def _unit(
             _first(options.continue_on_fail, task.continue_on_fail, False),
         ),
         retry_on_error=_first(options.retry_on_error, task.retry_on_error, 0),
-        max_samples=options.max_samples or _connections(model),
+        max_samples=options.max_samples or _connections(model, roles),
         message_limit=_first(options.message_limit, task.message_limit),
         token_limit=_first(options.token_limit, task.token_limit),
         turn_limit=_first(options.turn_limit, task.turn_limit),
@@ -143,9 +143,10 @@ def _first(*values: Any) -> Any:
     return next((value for value in values if value is not None), None)
 
 
-def _connections(model: Model) -> int:
+def _connections(model: Model, roles: Mapping[str, Model]) -> int:
     """As many samples as there are connections: fewer would idle them, more would only wait."""
-    _, shared = model.connection_gates()
+    with use_models(model, roles):  # the gate is made here, with the limit that task and options agreed on
+        _, shared = model.connection_gates()
     return model.config.max_connections or shared.limit or 1
 
 

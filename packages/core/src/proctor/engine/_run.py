@@ -159,8 +159,13 @@ class _Run:
         code = 1
         try:
             stop = anyio.CancelScope()
-            with stop_signals(self._signalled, stop.cancel), stop:
-                await self._all_units()
+            try:
+                with stop_signals(self._signalled, stop.cancel), stop:
+                    await self._all_units()
+            except BaseExceptionGroup:
+                # What a cancelled sample raised on its way out is in its record; the signal is what ended the run.
+                if self.signal is None:
+                    raise
             logs = [self.logs[index] for index in sorted(self.logs)]
             code = 128 + self.signal if self.signal else exit_code(logs)
             return RunResult(logs, code, tuple(self.units))
@@ -183,13 +188,13 @@ class _Run:
         unit = UnitRun(self.units[index], self.run_id, self.progress.units[index], self.observers, self._revision)
         try:
             self.logs[index] = await unit.run()
-        except anyio.get_cancelled_exc_class():
-            if unit.log is not None:
-                self.logs[index] = unit.log
-            raise
         except Exception as error:
             # The log itself could not be written: this unit is lost, the others go on.
             self._lost(index, unit, error)
+        except BaseException:
+            if unit.log is not None:
+                self.logs[index] = unit.log
+            raise
 
     def _lost(self, index: int, unit: UnitRun, error: Exception) -> None:
         self.progress.units[index].status = "error"

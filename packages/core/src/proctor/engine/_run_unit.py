@@ -174,6 +174,7 @@ class UnitRun:
                 done = await run_sample(self.unit, sample, wanted.epoch, self._scorers, self._cancelled)
                 if done.error is None or len(retries) >= self.unit.retry_on_error:
                     break
+                self._count(done)  # it was paid for, whatever comes of the next attempt
                 retries.append(EvalRetryError(**done.error.model_dump(), events=list(done.events)))
             if retries:
                 done.error_retries = retries
@@ -201,6 +202,7 @@ class UnitRun:
             policy = self.unit.policy
             if not policy.continue_on_fail and policy.exceeded(self._errors, self.unit.total):
                 self._failure = self._failure or sample.error
+            self._results.add(sample.id, sample.epoch, None, position=place)
         else:
             self._completed += 1
             self._results.add(sample.id, sample.epoch, sample.scores, sample.metadata, position=place)

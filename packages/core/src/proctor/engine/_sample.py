@@ -93,7 +93,7 @@ async def run_sample(
     state = state_from_sample(
         sample, model=unit.model.name, sample_id=sample.id, epoch=epoch, uuid=attempt.uuid, store=store
     )
-    # Each sample has a task of its own, so what is set here needs no resetting and reaches no other sample.
+    # Each sample has a context of its own, so what is set here needs no resetting and reaches no other sample.
     begin_limits(limits)
     begin_store(store)
     begin_transcript(transcript)
@@ -101,13 +101,13 @@ async def run_sample(
     set_sample_state(state)
     try:
         await _run(attempt, state, transcript, limits)
-    except anyio.get_cancelled_exc_class():
-        attempt.error = EvalError(message="CancelledError()", traceback="", traceback_ansi="")
-        on_cancel(_finished(attempt, sample_state() or state, transcript, limits))
-        raise
     except (Exception, SystemExit) as error:  # a script's sys.exit() is its sample's affair, not the run's
         attempt.error = eval_error(error)
         transcript.event(ErrorEvent(error=attempt.error.model_dump()))
+    except BaseException:  # a cancellation, alone or in a group with what it made fail
+        attempt.error = EvalError(message="CancelledError()", traceback="", traceback_ansi="")
+        on_cancel(_finished(attempt, sample_state() or state, transcript, limits))
+        raise
     return _finished(attempt, sample_state() or state, transcript, limits)
 
 
@@ -169,10 +169,23 @@ async def _solve(attempt: Attempt, state: TaskState, transcript: Transcript, lim
         timed = limits.enforce() if limits.timed else nullcontext()
         with timed, use_scorers(attempt.scorers), span("solvers", type="solvers"):
             return await run_solver(attempt.unit.solver, state, generate)
-    except LimitExceededError as reached:
+    except (LimitExceededError, ExceptionGroup) as error:
+        reached = _limit_in(error)
+        if reached is None:
+            raise
         attempt.limit = EvalSampleLimit(type=reached.type, limit=reached.limit, reason=reached.message)  # type: ignore[arg-type]  # an unknown kind is refused here
         transcript.event(SampleLimitEvent(type=reached.type, message=reached.message, limit=reached.limit))
         return sample_state() or state
+
+
+def _limit_in(error: BaseException) -> LimitExceededError | None:
+    """The limit that ``error`` is, or that all errors of a task group of the solver's own are."""
+    if isinstance(error, LimitExceededError):
+        return error
+    if isinstance(error, BaseExceptionGroup):
+        found = [_limit_in(each) for each in error.exceptions]
+        return found[0] if all(found) else None
+    return None
 
 
 async def _score(attempt: Attempt, state: TaskState, transcript: Transcript, limits: SampleLimits) -> None:

@@ -211,15 +211,18 @@ class LogWriter:
     def _run(self) -> None:
         try:
             due = latest = 0.0
-            while not self._ended:
+            while True:
                 self._take(wait=not self._pending)
                 now = time.monotonic()
                 wanted = now >= due and (len(self._pending) >= self._buffer or now >= latest)
-                if wanted or self._closing.is_set() or self._layout.held >= _HELD:
+                # The end may be taken from the queue before `finish` has said that it closes.
+                if wanted or self._ended or self._closing.is_set() or self._layout.held >= _HELD:
                     self._flush()
                     took = time.monotonic() - now
                     due = now + took + min(max(_PAUSE, _SHARE * took), _LONGEST)
                     latest = now + took + _LATEST
+                if self._ended:
+                    break
                 if not self._closing.is_set():
                     self._closing.wait(max(_PAUSE, min(due - time.monotonic(), 2 * _PAUSE)))
             self._end()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -123,6 +124,9 @@ async def close_models() -> None:
     loop = current_token()
     for key, model in list(_made.items()):
         if key[-1] is None or key[-1] == loop:
-            await model.api.aclose()
+            try:
+                await model.api.aclose()
+            except Exception:  # what was evaluated stands, whatever a connection does at its end
+                logging.getLogger(__name__).exception("the connections of %s could not be closed", model.name)
         if key[-1] == loop:
             del _made[key]

@@ -29,7 +29,7 @@ REMOVED = "<base64-data-removed>"
 _DATA_URI = re.compile(r"(data:[\w.+/-]*(?:;[\w.=+-]+)*;base64,).*", re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=\r\n-]+")
 _TEXTUAL = frozenset({"text", "reasoning", "tool_use"})
-_SECRET_ARG = re.compile(r"api_?key|secret|password|credential|token$|^auth", re.IGNORECASE)
+_SECRET_ARG = re.compile(r"key$|secret|password|credential|token$|^auth|bearer|headers", re.IGNORECASE)
 _SECRET = re.compile(r"auth|key|token|secret|cookie|password|credential", re.IGNORECASE)
 _BASE64_KEYS = frozenset({"data", "file_data", "b64_json"})
 

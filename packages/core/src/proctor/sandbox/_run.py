@@ -67,7 +67,7 @@ def _run() -> _RunSandboxes:
 
 def sandbox_gates() -> list[Gate]:
     """The gates of the providers that the run has used so far."""
-    return [provider.gate for provider in _run().providers.values()]
+    return [provider.gate for provider in list(_run().providers.values())]
 
 
 def _provider(name: str) -> _Provider:
