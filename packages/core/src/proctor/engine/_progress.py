@@ -56,10 +56,10 @@ class UnitProgress:
 
     def finish(self, log: EvalLog, seconds: float) -> None:
         """Take over what the finished log says."""
-        self.status = unit_from_log(log).status
         self.error = log.error.message if log.error else ""
         self.seconds = seconds
         final = unit_from_log(log)
+        self.status = final.status
         self.results = final.results
         self.outcomes = Counter(final.outcomes) or self.outcomes
 
