@@ -49,15 +49,14 @@ class Gate:
 
     def try_acquire(self) -> bool:
         """Take a place if one is free and nobody waits for it."""
-        if self._waiters or (self._limit is not None and self._held >= self._limit):
-            return False
-        self._enter()
-        return True
+        return not self._waiters and self._take()
 
     async def acquire(self) -> None:
         """Take a place, waiting for one if need be."""
-        if self.try_acquire():
-            return
+        if not self.try_acquire():
+            await self._wait()
+
+    async def _wait(self) -> None:
         place = anyio.Event()
         self._waiters[place] = None
         try:
@@ -74,15 +73,20 @@ class Gate:
         self._held -= 1
         self._admit()
 
+    def _take(self) -> bool:
+        if self._limit is not None and self._held >= self._limit:
+            return False
+        self._enter()
+        return True
+
     def _enter(self) -> None:
         self._held += 1
         if self._held > self.peak:
             self.peak = self._held
 
     def _admit(self) -> None:
-        while self._waiters and (self._limit is None or self._held < self._limit):
+        while self._waiters and self._take():
             place, _ = self._waiters.popitem(last=False)
-            self._enter()
             place.set()
 
     async def __aenter__(self) -> None:

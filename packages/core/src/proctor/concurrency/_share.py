@@ -1,0 +1,284 @@
+"""Limits that processes on one machine share, without a broker: a small file in memory, and the kernel's locks.
+
+The file has a header and one row a process. A process owns its row for as long as it holds the lock of the row's byte;
+the kernel drops that lock when the process dies, however it dies, and with it everything that the row says it holds.
+Changes are made under the lock of byte 0, which is held for microseconds. (POSIX record locks, fcntl(2): they belong to
+a process, not to a thread, hence the thread lock beside them.)
+
+Waiting is polling, every 10 ms and by one waiter a gate, but only for places that another process gives back: within a
+process they go from hand to hand.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from proctor.concurrency._gate import Gate
+from proctor.concurrency._runtime import runtime_dir
+from proctor.contracts import UsageError
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+__all__ = ["SharedGate", "SharedPool", "shared_pool"]
+
+_MAGIC = b"proctor1"
+_HEADER = struct.Struct("<8sIiq2d")  # magic, generation, adaptive limit (0: none), rows in use, next request and token
+_ROW = struct.Struct("<qiii4xd")  # process, holders, waiters, its limit (0: adaptive), when it last looked
+_ROWS_AT = 64
+_ROW_SIZE = 32
+_ROWS = 128  # processes at most
+_SIZE = _ROWS_AT + _ROWS * _ROW_SIZE
+_ASLEEP = 0.25  # seconds without a look after which nobody leaves a place to a process that waits
+_REAP = 0.05  # seconds between looks for processes that died
+
+
+class Row(NamedTuple):
+    """What one process says of itself."""
+
+    process: int
+    held: int
+    waiting: int
+    limit: int
+    seen: float
+
+
+class SharedPool:
+    """The places of one connection key, shared by all processes that opened the same file.
+
+    Args:
+        path: the file; made when it is not there.
+
+    Raises:
+        UsageError: too many processes share it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if fcntl is None:
+            raise UsageError("PROCTOR_SHARE needs record locks, which this platform does not have")
+        self._fcntl = fcntl
+        self._thread_lock = threading.RLock()
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        with self._byte(0):
+            if os.fstat(self._file).st_size < _SIZE:
+                os.ftruncate(self._file, _SIZE)
+            self._map = mmap.mmap(self._file, _SIZE)
+            if self._map[:8] != _MAGIC:
+                self._map[:] = bytes(_SIZE)
+                self._map[:8] = _MAGIC
+        self._reaped = 0.0
+        self._held = self._waiting = self._limit = 0
+        self._index = -1
+        self._own_row()
+
+    def _own_row(self) -> None:
+        for index in range(_ROWS):
+            try:
+                self._fcntl.lockf(self._file, self._fcntl.LOCK_EX | self._fcntl.LOCK_NB, 1, 1 + index)
+            except OSError:
+                continue
+            self._index = index
+            with self._byte(0):
+                magic, generation, limit, rows, *times = self._header()
+                _HEADER.pack_into(self._map, 0, magic, generation, limit, max(rows, index + 1), *times)
+                self._write()
+            return
+        raise UsageError(f"more than {_ROWS} processes share these limits: use another name for PROCTOR_SHARE")
+
+    @contextmanager
+    def _byte(self, at: int) -> Iterator[None]:
+        with self._thread_lock:
+            self._fcntl.lockf(self._file, self._fcntl.LOCK_EX, 1, at)
+            try:
+                yield
+            finally:
+                self._fcntl.lockf(self._file, self._fcntl.LOCK_UN, 1, at)
+
+    def _header(self) -> tuple[Any, ...]:
+        return _HEADER.unpack_from(self._map)
+
+    def _rows(self) -> list[Row]:
+        end = _ROWS_AT + self._header()[3] * _ROW_SIZE
+        return [Row(*row) for row in _ROW.iter_unpack(self._map[_ROWS_AT:end])]
+
+    def _write(self) -> None:
+        row = (os.getpid(), self._held, self._waiting, self._limit, time.monotonic())
+        _ROW.pack_into(self._map, _ROWS_AT + self._index * _ROW_SIZE, *row)
+
+    def rows(self) -> list[Row]:
+        """What all processes say, this one included; the dead are removed first."""
+        with self._byte(0):
+            self._reap()
+            return [row for row in self._rows() if row.process]
+
+    def _reap(self) -> None:
+        for index, row in enumerate(self._rows()):
+            if index == self._index or not row.process:
+                continue
+            try:
+                self._fcntl.lockf(self._file, self._fcntl.LOCK_EX | self._fcntl.LOCK_NB, 1, 1 + index)
+            except OSError:
+                continue  # alive
+            _ROW.pack_into(self._map, _ROWS_AT + index * _ROW_SIZE, 0, 0, 0, 0, 0.0)
+            self._fcntl.lockf(self._file, self._fcntl.LOCK_UN, 1, 1 + index)
+        self._reaped = time.monotonic()
+
+    def take(self, limit: int | None, *, static: bool) -> bool:
+        """Take a place, if one is free and no other process that waits has fewer.
+
+        Args:
+            limit: how many this process thinks there are, in all processes together; ``None`` = any number.
+            static: whether ``limit`` binds the others, too.
+        """
+        with self._byte(0):
+            self._limit = limit if static and limit else 0
+            now = time.monotonic()
+            if now - self._reaped > _REAP:
+                self._reap()
+            others = [row for index, row in enumerate(self._rows()) if row.process and index != self._index]
+            room = min([row.limit for row in others if row.limit] + ([limit] if limit else []), default=None)
+            free = room is None or self._held + sum(row.held for row in others) < room
+            hungry = any(row.waiting and row.held < self._held and now - row.seen < _ASLEEP for row in others)
+            taken = free and not hungry
+            self._held += taken
+            self._write()
+            return taken
+
+    def give(self) -> None:
+        """Give a place back."""
+        with self._byte(0):
+            self._held -= 1
+            self._write()
+
+    def wait(self, change: int) -> None:
+        """Say that so many more (or fewer) wait in this process."""
+        with self._byte(0):
+            self._waiting += change
+            self._write()
+
+    def look(self) -> None:
+        """Say that this process is awake."""
+        with self._byte(0):
+            self._write()
+
+    def rest(self) -> None:
+        """Say that this process has no limit of its own any more, since its run is over."""
+        with self._byte(0):
+            self._limit = 0
+            self._write()
+
+    @property
+    def generation(self) -> int:
+        """Goes up with each change of the adaptive limit."""
+        return int(self._header()[1])
+
+    @property
+    def adaptive(self) -> int:
+        """The adaptive limit that holds for all, 0 as long as nobody set one."""
+        return int(self._header()[2])
+
+    def publish(self, limit: int) -> int:
+        """Make ``limit`` the adaptive limit of all; the new generation."""
+        with self._byte(0):
+            magic, generation, _, *rest = self._header()
+            generation = (generation + 1) % (1 << 32)
+            _HEADER.pack_into(self._map, 0, magic, generation, limit, *rest)
+            return int(generation)
+
+    def reserve(self, at: int, now: float, cost: float, burst: float) -> float:
+        """Seconds until ``cost`` (in seconds of a budget) may be spent; it is booked either way.
+
+        The generic cell rate algorithm (ITU-T I.371): one time, when the budget will be even again, is all its state.
+
+        Args:
+            at: 0 for requests, 1 for tokens.
+            now: monotonic seconds (one clock for all processes of a machine).
+            cost: seconds of the budget, negative to give some back.
+            burst: seconds that may be spent ahead.
+        """
+        with self._byte(0):
+            *head, requests, tokens = self._header()
+            times = [requests, tokens]
+            even = max(times[at], now)
+            times[at] = even + cost
+            _HEADER.pack_into(self._map, 0, *head, *times)
+            return float(max(0.0, even - now - burst))
+
+
+_pools: dict[Path, SharedPool] = {}
+_pools_lock = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pools.clear)  # record locks are not inherited
+
+
+def shared_pool(name: str, key: str) -> SharedPool:
+    """The pool that all processes with ``PROCTOR_SHARE=name`` have for ``key``.
+
+    A process opens it once and keeps it: closing one descriptor of a file would drop all its locks.
+
+    Raises:
+        UsageError: for a name that is none, or a folder that can't be used.
+    """
+    if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name.startswith("."):
+        raise UsageError(f"PROCTOR_SHARE={name!r} is no name: use letters, digits, '-', '_' and '.'")
+    digest = blake2b(f"{name}\0{key}".encode(), digest_size=8).hexdigest()
+    path = runtime_dir() / f"share-{name[:60]}-{digest}"
+    with _pools_lock:
+        pool = _pools.get(path)
+        if pool is None:
+            pool = _pools[path] = SharedPool(path)
+        return pool
+
+
+class SharedGate(Gate):
+    """A gate whose places are shared with other processes; ``held`` and ``waiting`` are this process's own.
+
+    ``poll`` must be called while somebody waits, since another process tells nobody that it gave a place back.
+    """
+
+    __slots__ = ("pool", "static")
+
+    def __init__(self, name: str, limit: int | None, pool: SharedPool, *, static: bool = True) -> None:
+        self.pool = pool
+        self.static = static
+        super().__init__(name, limit)
+
+    def _take(self) -> bool:
+        if not self.pool.take(self._limit, static=self.static):
+            return False
+        self._enter()
+        return True
+
+    async def acquire(self) -> None:
+        """Take a place, waiting for one if need be."""
+        if self.try_acquire():
+            return
+        self.pool.wait(1)
+        try:
+            await self._wait()
+        finally:
+            self.pool.wait(-1)
+
+    def release(self) -> None:
+        """Give the place back."""
+        self.pool.give()
+        super().release()
+
+    def poll(self) -> None:
+        """Admit who waits if there is room now."""
+        if self._waiters:
+            self.pool.look()
+            self._admit()

@@ -1,0 +1,170 @@
+"""Limits that processes share: real processes, killed for real."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from proctor.concurrency._runtime import runtime_dir
+from proctor.concurrency._share import SharedGate, SharedPool, shared_pool
+from proctor.contracts import UsageError
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from proctor.concurrency._share import SharedPool
+pool = SharedPool(Path(sys.argv[1]))
+taken = sum(pool.take(int(sys.argv[2]), static=True) for _ in range(int(sys.argv[3])))
+if len(sys.argv) > 4:
+    pool.wait(int(sys.argv[4]))
+print(taken, flush=True)
+while True:
+    pool.look()
+    time.sleep(0.02)
+"""
+
+
+@contextmanager
+def holder(path: Path, limit: int, wanted: int, waiting: int | None = None) -> Iterator[tuple[int, int]]:
+    """A process that holds places; its pid and how many it got."""
+    more = [] if waiting is None else [str(waiting)]
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path), str(limit), str(wanted), *more], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        yield process.pid, int(process.stdout.readline())
+    finally:
+        process.kill()
+        process.wait(timeout=20)
+        process.stdout.close()
+
+
+def killed(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def test_two_processes_together_hold_no_more_than_the_limit(tmp_path: Path) -> None:
+    path = tmp_path / "pool"
+    pool = SharedPool(path)
+    with holder(path, 10, 7) as (pid, got):
+        assert got == 7
+        taken = sum(pool.take(10, static=True) for _ in range(10))
+        assert taken == 3
+        assert {row.process: row.held for row in pool.rows()} == {pid: 7, os.getpid(): 3}
+
+
+def test_what_a_killed_process_held_is_free(tmp_path: Path) -> None:
+    path = tmp_path / "pool"
+    pool = SharedPool(path)
+    with holder(path, 10, 10) as (pid, got):
+        assert got == 10
+        assert not pool.take(10, static=True)
+        killed(pid)
+        assert [row.process for row in pool.rows()] == [os.getpid()]
+        assert all(pool.take(10, static=True) for _ in range(10))
+        assert not pool.take(10, static=True)
+
+
+def test_the_smaller_of_two_limits_holds(tmp_path: Path) -> None:
+    path = tmp_path / "pool"
+    pool = SharedPool(path)
+    with holder(path, 4, 2):
+        assert sum(pool.take(40, static=True) for _ in range(40)) == 2
+    pool.rows()
+    assert pool.take(40, static=True)  # the other's limit went with it
+
+
+def test_who_has_more_leaves_the_place_to_who_waits(tmp_path: Path) -> None:
+    path = tmp_path / "pool"
+    pool = SharedPool(path)
+    for _ in range(5):
+        assert pool.take(10, static=True)
+    with holder(path, 10, 2, waiting=3):
+        assert not pool.take(10, static=True)
+    pool.rows()
+    assert pool.take(10, static=True)
+
+
+def test_a_new_adaptive_limit_is_seen_by_all(tmp_path: Path) -> None:
+    path = tmp_path / "pool"
+    pool = SharedPool(path)
+    before = pool.generation
+    code = "import sys; from pathlib import Path; from proctor.concurrency._share import SharedPool as P\n"
+    subprocess.run([sys.executable, "-c", code + "P(Path(sys.argv[1])).publish(17)", str(path)], check=True, timeout=60)
+    assert (pool.adaptive, pool.generation) == (17, before + 1)
+
+
+def test_a_budget_is_one_for_all(tmp_path: Path) -> None:
+    pool = SharedPool(tmp_path / "pool")
+    now = 1000.0
+    assert pool.reserve(0, now, 1.0, burst=0.0) == 0.0
+    assert pool.reserve(0, now, 1.0, burst=0.0) == 1.0
+    assert pool.reserve(1, now, 5.0, burst=0.0) == 0.0  # tokens are counted apart
+    assert pool.reserve(0, now + 5, 1.0, burst=0.0) == 0.0  # nothing is saved up
+    assert pool.reserve(0, now + 5, 1.0, burst=1.0) == 0.0
+
+
+@pytest.mark.anyio
+async def test_a_shared_gate_hands_places_on_and_polls_for_those_of_others(tmp_path: Path) -> None:
+    path = tmp_path / "pool"
+    gate = SharedGate("shared", 4, SharedPool(path))
+    passed = 0
+
+    async def one() -> None:
+        nonlocal passed
+        async with gate:
+            await anyio.lowlevel.checkpoint()
+            passed += 1
+
+    with holder(path, 4, 4) as (pid, got):
+        assert got == 4
+        async with anyio.create_task_group() as tasks:
+            for _ in range(20):
+                tasks.start_soon(one)
+            await anyio.wait_all_tasks_blocked()
+            assert (gate.waiting, passed) == (20, 0)
+            killed(pid)
+            gate.pool.rows()  # looks for the dead at once
+            gate.poll()
+    assert passed == 20
+    assert (gate.held, gate.waiting) == (0, 0)
+    assert [row[1:3] for row in gate.pool.rows()] == [(0, 0)]
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_waiter_leaves_no_trace(tmp_path: Path) -> None:
+    gate = SharedGate("shared", 1, SharedPool(tmp_path / "pool"))
+    await gate.acquire()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(gate.acquire)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+    gate.release()
+    assert (gate.held, gate.waiting, [row[1:3] for row in gate.pool.rows()]) == (0, 0, [(0, 0)])
+
+
+def test_the_folder_is_this_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert runtime_dir() == tmp_path / "proctor"
+    assert (tmp_path / "proctor").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "proctor").chmod(0o777)
+    with pytest.raises(UsageError, match="only you"):
+        runtime_dir()
+
+
+def test_one_pool_for_one_name_and_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert shared_pool("a", "key") is shared_pool("a", "key")
+    assert shared_pool("a", "key") is not shared_pool("b", "key")
+    with pytest.raises(UsageError, match="no name"):
+        shared_pool("../a", "key")
