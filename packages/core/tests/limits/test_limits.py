@@ -53,9 +53,8 @@ def test_waiting_is_not_working_and_overlapping_waits_count_once() -> None:
         with limits.pause():
             clock.now += 2
         assert limits.working_time() == 5
-    limits.waited(1)
     clock.now += 1
-    assert (limits.waiting, limits.working_time()) == (6, 5)
+    assert (limits.waiting, limits.working_time(), limits.elapsed()) == (5, 6, 11)
 
 
 async def test_the_time_limit_cancels_what_runs_inside() -> None:
@@ -73,6 +72,29 @@ async def test_the_working_limit_stands_still_while_waiting() -> None:
             assert limits._scope is not None and limits._scope.deadline == float("inf")
         await anyio.sleep_forever()
     assert raised.value.type == "working"
+
+
+async def test_a_failed_request_gives_its_time_back_to_the_working_limit() -> None:
+    limits = SampleLimits(working_limit=1000)
+    with limits.enforce():
+        assert limits._scope is not None
+        before = limits._scope.deadline
+        request = limits.request_sent()
+        await anyio.sleep(0.01)
+        limits.request_ended(request, failed=True)
+        assert limits._scope.deadline > before
+
+
+async def test_a_busy_branch_keeps_the_working_limit_armed_while_another_one_waits() -> None:
+    limits = SampleLimits(working_limit=1000)
+    with limits.enforce():
+        assert limits._scope is not None
+        request = limits.request_sent()
+        with limits.pause():
+            assert limits._scope.deadline < float("inf")
+            limits.request_ended(request)
+            assert limits._scope.deadline == float("inf")
+        assert limits._scope.deadline < float("inf")
 
 
 async def test_limits_belong_to_the_sample_that_runs() -> None:

@@ -192,6 +192,47 @@ async def test_waits_are_not_working_time(scripted: Any, refused: Any, clock: An
     assert output.time == 3
 
 
+async def test_calls_that_fail_side_by_side_are_one_wait(scripted: Any, refused: Any, clock: Any) -> None:
+    async def refusal_after_five_seconds() -> None:
+        await anyio.wait_all_tasks_blocked()
+        clock.now = max(clock.now, 1005.0)
+        raise refused("transient")
+
+    model, api = scripted(*[refusal_after_five_seconds] * 10, "fine")
+    clock.chance = 0.0
+    limits = SampleLimits(clock=lambda: clock.now)
+    with use_limits(limits):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(10):
+                tasks.start_soon(model.generate, "?")
+
+    assert len(api.inputs) == 20
+    assert limits.elapsed() == limits.waiting == 5
+    assert limits.working_time() == 0
+
+
+async def test_a_permanent_failure_and_a_cancelled_call_are_work(scripted: Any, refused: Any, clock: Any) -> None:
+    async def refusal() -> None:
+        clock.now += 5
+        raise refused("permanent")
+
+    async def cancelled() -> None:
+        clock.now += 2
+        await anyio.sleep_forever()
+
+    model, _ = scripted(refusal, cancelled)
+    limits = SampleLimits(clock=lambda: clock.now)
+    with use_limits(limits):
+        with pytest.raises(Exception, match="refused"):
+            await model.generate("?")
+        with anyio.move_on_after(0.01):
+            await model.generate("?")
+    with limits.pause():
+        clock.now += 3
+
+    assert (limits.working_time(), limits.waiting) == (7, 3)
+
+
 async def test_a_cancelled_call_gives_its_connection_back(scripted: Any) -> None:
     model, api = scripted(anyio.sleep_forever)
 

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 
 import anyio
 
+from proctor.limits._work_clock import WorkClock
 from proctor.schema import ModelUsage
 
 __all__ = ["LimitExceededError", "SampleLimits", "begin_limits", "sample_limits", "use_limits"]
@@ -32,22 +33,18 @@ class SampleLimits:
     """The limits of one sample and what it has used. Times are in seconds, costs in dollars."""
 
     __slots__ = (
-        "_clock",
-        "_paused",
-        "_paused_at",
         "_scope",
+        "_time",
         "cost",
         "cost_limit",
         "message_limit",
         "model_usage",
         "role_usage",
-        "started",
         "time_limit",
         "token_limit",
         "tokens",
         "turn_limit",
         "turns",
-        "waiting",
         "working_limit",
     )
 
@@ -73,12 +70,8 @@ class SampleLimits:
         self.tokens = 0
         self.cost = 0.0
         self.turns = 0
-        self.waiting = 0.0
-        self._clock = clock
-        self._paused = 0
-        self._paused_at = 0.0
         self._scope: anyio.CancelScope | None = None
-        self.started = clock()
+        self._time = WorkClock(clock)
 
     def record_usage(self, model: str, role: str | None, usage: ModelUsage) -> None:
         """Add what a call used.
@@ -115,38 +108,46 @@ class SampleLimits:
         self.message_limit = self.token_limit = self.turn_limit = None
         self.cost_limit = None
 
-    def working_time(self) -> float:
-        """Seconds since the start, less those spent waiting for gates and retries."""
-        now = self._clock()
-        paused = now - self._paused_at if self._paused else 0.0
-        return now - self.started - self.waiting - paused
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return self._time.elapsed()
 
-    def waited(self, seconds: float) -> None:
-        """Note that ``seconds`` went by in waiting: they are not working time."""
-        self.waiting += seconds
-        if self._scope is not None and self.working_limit is not None and not self._paused:
-            self._scope.deadline += seconds
+    def working_time(self) -> float:
+        """Seconds since the start, less those spent waiting for gates and retries (see ``WorkClock``); never falls."""
+        return self._time.working_time()
+
+    @property
+    def waiting(self) -> float:
+        """Seconds spent waiting so far; waits that overlap count once."""
+        return self._time.waited()
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Stop the working clock inside (waits may overlap: time is counted once)."""
-        if self._paused == 0:
-            self._paused_at = self._clock()
-            if self._scope is not None:
-                self._scope.deadline = math.inf
-        self._paused += 1
+        """Wait inside: the working clock stands still, unless another branch of the sample works meanwhile."""
+        self._time.pause()
+        self._rearm()
         try:
             yield
         finally:
-            self._paused -= 1
-            if self._paused == 0:
-                self.waiting += self._clock() - self._paused_at
-                self._restart()
+            self._time.resume()
+            self._rearm()
 
-    def _restart(self) -> None:
+    def request_sent(self) -> int:
+        """Note that a request to a model goes out; the number is for ``request_ended``."""
+        request = self._time.sent()
+        self._rearm()
+        return request
+
+    def request_ended(self, request: int, *, failed: bool = False) -> None:
+        """Note how a request ended: one that failed (and is sent again, if it may be) was a wait for the provider."""
+        (self._time.failed if failed else self._time.answered)(request)
+        self._rearm()
+
+    def _rearm(self) -> None:
+        """Set the deadline anew, after something that may have stopped or started the working clock."""
         if self._scope is not None and self.working_limit is not None:
-            left = self.working_limit - self.working_time()
-            self._scope.deadline = anyio.current_time() + max(0.0, left)
+            left = self.working_limit - self._time.worked()
+            self._scope.deadline = math.inf if self._time.waiting else anyio.current_time() + max(0.0, left)
 
     @property
     def timed(self) -> bool:
@@ -167,7 +168,7 @@ class SampleLimits:
             finally:
                 self._scope = None
         if timed.cancelled_caught and self.time_limit is not None:
-            raise LimitExceededError("time", value=self._clock() - self.started, limit=self.time_limit)
+            raise LimitExceededError("time", value=self.elapsed(), limit=self.time_limit)
         if working.cancelled_caught and self.working_limit is not None:
             raise LimitExceededError("working", value=self.working_time(), limit=self.working_limit)
 
@@ -181,7 +182,7 @@ def sample_limits() -> SampleLimits | None:
 
 
 def begin_limits(limits: SampleLimits) -> None:
-    """Make ``limits`` those of this task from here on (the engine runs each sample in a task of its own)."""
+    """Make ``limits`` those of this context from here on (the engine runs each sample in a context of its own)."""
     _current.set(limits)
 
 

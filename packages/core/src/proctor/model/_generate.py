@@ -29,7 +29,18 @@ __all__ = ["Generation"]
 class Generation:
     """The attempts of one generate call; ``retries`` and ``record`` (the last raw call) can be read at any time."""
 
-    __slots__ = ("_config", "_infos", "_model", "_spent", "_tool_choice", "limits", "messages", "record", "retries")
+    __slots__ = (
+        "_config",
+        "_infos",
+        "_model",
+        "_request",
+        "_spent",
+        "_tool_choice",
+        "limits",
+        "messages",
+        "record",
+        "retries",
+    )
 
     def __init__(
         self,
@@ -48,6 +59,7 @@ class Generation:
         self._tool_choice = tool_choice
         self._config = config
         self.limits = limits
+        self._request: int | None = None  # the number that the sample's clock has for the attempt
         self._spent = 0.0  # seconds since the first send, waits for gates left out
 
     async def run(self) -> ModelOutput:
@@ -101,9 +113,14 @@ class Generation:
             limit = config.timeout - self._spent
         self.record = CallRecord()
         token = current_call.set(self.record)
+        decided = True  # what a failure was, and with it whether this was work or a wait, is for _before_retry to say
+        self._request = None if self.limits is None else self.limits.request_sent()
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + limit) as scope:
                 return await self._model.api.generate(self.messages, self._infos, self._tool_choice, config)
+        except Exception:
+            decided = False
+            raise
         finally:
             current_call.reset(token)
             if scope.cancelled_caught:
@@ -116,14 +133,22 @@ class Generation:
                     f"{self._model.name}: no answer within {limit:g} s of sending; "
                     "raise --attempt-timeout to wait longer"
                 )
+            if decided and self.limits is not None and self._request is not None:
+                self.limits.request_ended(self._request)
         raise AssertionError("unreachable")
+
+    def _verdict(self, error: Exception) -> Retry:
+        if isinstance(error, GenerateTimeout):
+            return Retry("permanent")
+        return Retry("transient") if isinstance(error, AttemptTimeout) else self._model.api.classify(error)
 
     async def _before_retry(self, error: Exception, seconds: float) -> None:
         """Wait until the next attempt may be sent, the connection given back; or raise ``error`` for good."""
         self._spent += seconds
-        if isinstance(error, GenerateTimeout):
-            raise error
-        retry = Retry("transient") if isinstance(error, AttemptTimeout) else self._model.api.classify(error)
+        retry = self._verdict(error)
+        if self.limits is not None and self._request is not None:
+            # A failed attempt is a wait for the provider, not work of the sample.
+            self.limits.request_ended(self._request, failed=retry.kind != "permanent")
         if retry.kind == "permanent":
             raise error
         budget = DEFAULT_MAX_RETRIES if self._config.max_retries is None else self._config.max_retries
@@ -132,8 +157,6 @@ class Generation:
             raise error
         self.retries += 1
         self._model.count_retry(retry.kind)
-        if self.limits is not None:
-            self.limits.waited(seconds)  # a failed attempt is a wait for the provider, not work of the sample
         pacing = self._model.pacing
         delay = backoff(self.retries, retry.after, pacing.random())
         timeout = self._config.timeout

@@ -224,6 +224,5 @@ def _out_of_time(limits: SampleLimits | None) -> bool:
     """Whether it is a limit of the sample that cancels what runs in it."""
     if limits is None:
         return False
-    working = limits.working_time()
-    over = limits.working_limit is not None and working >= limits.working_limit
-    return over or (limits.time_limit is not None and working + limits.waiting >= limits.time_limit)
+    over = limits.working_limit is not None and limits.working_time() >= limits.working_limit
+    return over or (limits.time_limit is not None and limits.elapsed() >= limits.time_limit)
