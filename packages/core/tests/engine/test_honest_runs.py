@@ -14,7 +14,7 @@ from proctor import Task
 from proctor.contracts import UsageError
 from proctor.model import ModelOutput, get_model
 from proctor.schema import EvalLog
-from proctor.scorer import match
+from proctor.scorer import Score, Target, accuracy, match, scorer
 from proctor.solver import Generate, Solver, TaskState, solver
 
 
@@ -170,3 +170,46 @@ def test_the_task_s_own_connections_hold(run: Callable[..., list[EvalLog]]) -> N
 
     run(Task(dataset=sums(1), solver=looks(), config=GenerateConfig(max_connections=50)), model=answers())
     assert seen == [50]
+
+
+def test_a_unit_that_was_aborted_counts_its_outcomes_in_the_log(run: Callable[..., list[EvalLog]]) -> None:
+    @solver
+    def breaks() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            if state.sample_id == 3:
+                raise ValueError("no")
+            return await generate(state)
+
+        return solve
+
+    for format in ("eval", "json"):
+        [log] = run(
+            Task(dataset=sums(5), solver=breaks(), scorer=match(), metadata={"mine": 1}),
+            model=answers(),
+            max_samples=1,
+            log_format=format,
+        )
+        assert log.status == "error" and log.results is None
+        assert log.eval.metadata is not None and log.eval.metadata["mine"] == 1
+        assert log.eval.metadata["proctor"]["unit"]
+        assert log.eval.metadata["proctor"]["outcomes"] == {
+            "total": 5,
+            "completed": 2,
+            "scored": 2,
+            "error:ValueError": 1,
+            "not_run": 2,
+        }
+
+
+def test_a_scorer_that_returns_nothing_is_a_reason(run: Callable[..., list[EvalLog]]) -> None:
+    @scorer(metrics=[accuracy()])
+    def silent() -> Any:
+        async def score(state: TaskState, target: Target) -> Score | None:
+            return None if state.sample_id == 2 else Score(value="C")
+
+        return score
+
+    [log] = run(Task(dataset=sums(3), scorer=[match(), silent()]), model=answers())
+    assert log.results is not None and log.results.metadata is not None
+    outcomes = log.results.metadata["proctor"]["outcomes"]
+    assert outcomes == {"total": 3, "completed": 3, "unscored:no_score": 1}

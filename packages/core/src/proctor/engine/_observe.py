@@ -6,13 +6,16 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
-from proctor.contracts import Observer, RunEnd, RunStart, SampleEnd, TaskEnd, TaskStart
+from pydantic import ValidationError
+
+from proctor.contracts import Observer, RunEnd, RunStart, SampleEnd, TaskEnd, TaskStart, UsageError
 from proctor.engine._screen import component_settings
+from proctor.schema import EvalSampleSummary
 
-__all__ = ["Observers"]
+__all__ = ["Observers", "sample_summary"]
 
 Event: TypeAlias = RunStart | TaskStart | SampleEnd | TaskEnd | RunEnd
 _METHODS = {
@@ -27,20 +30,29 @@ _DRAIN = 10.0  # seconds at the end
 
 
 class Observers:
-    """All observers of a run. Only those that were asked for are imported.
+    """All observers of a run. Only those that were asked for are imported; nothing is made of them before ``start``.
 
     Raises:
         UsageError: for an observer or a setting that does not exist.
     """
 
     def __init__(self, specs: Sequence[str]) -> None:
-        self._watched = []
-        for spec in specs:
-            record, args = component_settings("observers", spec)
-            self._watched.append(_Watcher(record.name, record.factory(args)))
+        self._asked = [component_settings("observers", spec) for spec in specs]
+        self._watched: list[_Watcher] = []
 
     def __bool__(self) -> bool:
         return bool(self._watched)
+
+    def start(self) -> None:
+        """Make the observers, each with a thread of its own; none when one of them can't be made.
+
+        Raises:
+            UsageError: when an observer can't be made.
+        """
+        made = [_Watcher(record.name, _observer(record, args)) for record, args in self._asked]
+        for watcher in made:
+            watcher.start()
+        self._watched = made
 
     def tell(self, event: Event) -> None:
         """Hand ``event`` to every observer's queue."""
@@ -48,10 +60,48 @@ class Observers:
             watcher.put(event)
 
     def close(self) -> None:
-        """Give the observers time for what is still queued."""
+        """Give the observers, all at the same time, 10 seconds for what is still queued."""
+        for watcher in self._watched:
+            watcher.end()
         deadline = time.monotonic() + _DRAIN
         for watcher in self._watched:
-            watcher.close(deadline)
+            watcher.join(deadline)
+
+
+def _observer(record: Any, args: Any) -> Observer:
+    try:
+        observer: Observer = record.factory(args)
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"the observer {record.name!r} can't be started, it raised {type(error).__name__}: {error}. "
+            "Mend its settings, or leave it out of --observer and PROCTOR_OBSERVERS"
+        ) from error
+    return observer
+
+
+def sample_summary(fields: Mapping[str, Any]) -> EvalSampleSummary:
+    """The record that observers get, of the fields that the log's writer hands over; it never raises."""
+    try:
+        return EvalSampleSummary.model_validate(fields)
+    except ValidationError:  # lone surrogates, which pydantic refuses in any text
+        visible = _visible(fields)
+    try:
+        return EvalSampleSummary.model_validate(visible)
+    except ValidationError:
+        return EvalSampleSummary.trusted(**visible)
+
+
+def _visible(value: Any) -> Any:
+    """``value`` with lone surrogates shown as ``\\ud83d``, as the peer writes them."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {_visible(key): _visible(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_visible(item) for item in value]
+    return value
 
 
 class _Watcher:
@@ -62,7 +112,7 @@ class _Watcher:
         self._missed = 0
         self._warned = False
         self._thread = threading.Thread(target=self._run, name=f"proctor-observer-{name}", daemon=True)
-        self._thread.start()
+        self.start = self._thread.start
 
     def put(self, event: Event) -> None:
         if isinstance(event, SampleEnd) and self._queue.qsize() >= _WAITING:
@@ -70,8 +120,10 @@ class _Watcher:
             return
         self._queue.put(event)
 
-    def close(self, deadline: float) -> None:
+    def end(self) -> None:
         self._queue.put(None)
+
+    def join(self, deadline: float) -> None:
         self._thread.join(max(0.0, deadline - time.monotonic()))
         if self._missed:
             self._warn(f"was too slow and missed {self._missed} samples")
@@ -82,7 +134,7 @@ class _Watcher:
         while (event := self._queue.get()) is not None:
             try:
                 getattr(self._observer, _METHODS[type(event)])(event)
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # none ends the thread: the events that follow must not pile up
                 if not self._warned:
                     self._warned = True
                     self._warn(f"raised {type(error).__name__}: {error} (further errors are not shown)")

@@ -113,8 +113,10 @@ async def run_resolved(
             _check_log_dir(options.log_dir)
             observers = Observers(options.observers)
             display = make_display(options.display)
+            _warn_idle(units, options)
             if options.dry_run:
                 return RunResult([], 0, tuple(units))
+            observers.start()
             current = _Run(units, options, observers)
             screen = Screen(display, current.progress.snapshot)
             return await current.run(screen)
@@ -142,6 +144,20 @@ def _check_log_dir(log_dir: str) -> None:
         ) from error
 
 
+def _warn_idle(units: Sequence[Unit], options: RunOptions) -> None:
+    """Warn of settings that are accepted and do nothing."""
+    for unit in units:
+        idle = [name for name in sorted(UNUSED_FIELDS) if getattr(unit.config, name) is not None]
+        if idle:
+            warnings.warn(f"{unit.name!r} sets {', '.join(idle)}, which has no effect in this version", stacklevel=2)
+        if unit.total is not None and unit.max_samples > unit.total and options.max_samples is not None:
+            warnings.warn(
+                f"--max-samples {unit.max_samples} is more than the {unit.total} samples of {unit.name!r}: "
+                "it has no effect there",
+                stacklevel=2,
+            )
+
+
 class _Run:
     def __init__(self, units: Sequence[Unit], options: RunOptions, observers: Observers) -> None:
         self.units = units
@@ -154,10 +170,10 @@ class _Run:
 
     async def run(self, screen: Screen) -> RunResult:
         self._screen = screen
-        self._announce()
         screen.start()
         code = 1
         try:
+            self._announce()
             stop = anyio.CancelScope()
             try:
                 with stop_signals(self._signalled, stop.cancel), stop:
@@ -197,9 +213,13 @@ class _Run:
             raise
 
     def _lost(self, index: int, unit: UnitRun, error: Exception) -> None:
-        self.progress.units[index].status = "error"
-        self.progress.units[index].error = f"{type(error).__name__}: {error}"
-        self._screen.message(f"{unit.unit.name} ({unit.unit.model.name}): {type(error).__name__}: {error}", "error")
+        what = f"{type(error).__name__}: {error}"
+        progress = self.progress.units[index]
+        progress.status, progress.error = "error", what
+        text = f"{unit.unit.name} ({unit.unit.model.name}): {what}"
+        if progress.location:
+            text += f". What was written is in {progress.location}: `proctor log recover {progress.location}`"
+        self._screen.message(text, "error")
         self.logs[index] = EvalLog(status="error", eval=unit.spec, error=eval_error(error))
 
     def _signalled(self, number: int) -> None:
@@ -213,18 +233,6 @@ class _Run:
         self.observers.tell(
             RunStart(self.run_id, infos, self.options.log_dir, now_iso_seconds(), self.options.metadata)
         )
-        for unit in self.units:
-            idle = [name for name in sorted(UNUSED_FIELDS) if getattr(unit.config, name) is not None]
-            if idle:
-                warnings.warn(
-                    f"{unit.name!r} sets {', '.join(idle)}, which has no effect in this version", stacklevel=2
-                )
-            if unit.total is not None and unit.max_samples > unit.total and self.options.max_samples is not None:
-                warnings.warn(
-                    f"--max-samples {unit.max_samples} is more than the {unit.total} samples of {unit.name!r}: "
-                    "it has no effect there",
-                    stacklevel=2,
-                )
 
     def _rows(self) -> list[RunRow]:
         rows = []

@@ -15,7 +15,7 @@ from proctor.contracts import SampleEnd, TaskEnd, TaskStart
 from proctor.dataset import IterableDataset
 from proctor.engine._errors import error_kind, eval_error
 from proctor.engine._isolate import Isolated
-from proctor.engine._observe import Observers
+from proctor.engine._observe import Observers, sample_summary
 from proctor.engine._progress import UnitProgress
 from proctor.engine._sample import run_sample
 from proctor.engine._spec import eval_plan, eval_spec
@@ -29,7 +29,6 @@ from proctor.schema import (
     EvalRetryError,
     EvalRevision,
     EvalSample,
-    EvalSampleSummary,
     EvalStats,
     EvalStatus,
     ModelUsage,
@@ -42,6 +41,7 @@ __all__ = ["UnitRun"]
 _BACKLOG = 512  # samples that wait for the disk before the next one starts
 _PATIENCE = 0.01  # seconds between looks at the backlog
 _CUT_SHORT = frozenset({"content_filter", "max_tokens", "model_length"})  # replies that are scored but were not whole
+_NO_SCORE = "no_score"  # the scorer returned None
 _SHOWN = 0.1  # seconds between two running scores
 
 
@@ -54,7 +54,7 @@ class _Wanted(NamedTuple):
 
 
 class UnitRun:
-    """One unit on its way.
+    """One unit on its way. Observers that were told of its start are told of its end, whatever comes between.
 
     Args:
         unit: what to run.
@@ -81,15 +81,26 @@ class UnitRun:
         self._failure: EvalError | None = None
         self._recorded = 0
         self._completed = 0
+        self._scored = 0
         self._scores_due = 0.0
+        self._results = ResultsBuilder(
+            unit.scorers,
+            metrics=unit.task.metrics,
+            reducers=unit.reducers,
+            epochs=unit.epochs,
+            on_reduction=lambda *reduced: self._writer.reduction(*reduced),
+        )
 
     async def run(self) -> EvalLog:
         """Run all samples and return the log's header.
 
         The log is finished whatever happens; a cancellation goes on its way after that.
+
+        Raises:
+            UsageError: when no log can be made.
+            Exception: what the log could not be finished for.
         """
-        unit = self.unit
-        options = unit.options
+        options = self.unit.options
         self._writer = await to_thread.run_sync(
             partial(
                 LogWriter.open,
@@ -101,16 +112,9 @@ class UnitRun:
                 buffer=options.log_buffer,
             )
         )
-        self._results = ResultsBuilder(
-            unit.scorers,
-            metrics=unit.task.metrics,
-            reducers=unit.reducers,
-            epochs=unit.epochs,
-            on_reduction=self._writer.reduction,
-        )
         self._progress.location = self._writer.location
         self._progress.status = "running"
-        self._observers.tell(TaskStart(unit.id, self.spec))
+        self._observers.tell(TaskStart(self.unit.id, self.spec))
         status: EvalStatus = "cancelled"
         try:
             await self._samples()
@@ -121,7 +125,7 @@ class UnitRun:
             self._failure, status = eval_error(error), "error"
         finally:
             with anyio.CancelScope(shield=True):
-                self.log = await to_thread.run_sync(self._finish, status)
+                await to_thread.run_sync(self._finish, status)
         assert self.log is not None
         return self.log
 
@@ -144,7 +148,7 @@ class UnitRun:
                 wanted = next(queue)
             except StopIteration:
                 return
-            except Exception as error:  # a generator of samples that raises, or gives an id twice
+            except (Exception, SystemExit) as error:  # a generator of samples that raises, or gives an id twice
                 self._failure = eval_error(error)
                 return
             one = Isolated(self._one(wanted))
@@ -181,7 +185,7 @@ class UnitRun:
             self._record(done, wanted.place)
             while self._writer.backlog > _BACKLOG and self._writer.error is None:  # noqa: ASYNC110 - a thread drains it
                 await anyio.sleep(_PATIENCE)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # Not the sample's own error (those are in its record): its data can't be read, or we are at fault.
             self._failure = self._failure or eval_error(error)
 
@@ -223,9 +227,14 @@ class UnitRun:
             outcomes[f"limit:{sample.limit.type}"] += 1
         if sample.output.choices and sample.output.stop_reason in _CUT_SHORT:
             outcomes[f"stop:{sample.output.stop_reason}"] += 1
-        for score in (sample.scores or {}).values():
-            if score.value != score.value:  # NaN: it could not be scored
+        scores = sample.scores or {}
+        for name in self._scorers:
+            score = scores.get(name)
+            if score is None:
+                outcomes[f"unscored:{_NO_SCORE}"] += 1
+            elif score.value != score.value:  # NaN: it could not be scored
                 outcomes[f"unscored:{score.reason or 'unknown'}"] += 1
+        self._scored += any(score.value == score.value for score in scores.values())
 
     def _count(self, sample: EvalSample) -> None:
         self._progress.add(sample)
@@ -238,8 +247,8 @@ class UnitRun:
         """On the writer's thread: the sample can be read back from now on."""
         self._progress.done += 1
         if self._observers:
-            summary = EvalSampleSummary.model_validate(fields)
-            load = partial(read_eval_log_sample, self._writer.location, summary.id, summary.epoch)
+            summary = sample_summary(fields)
+            load = partial(read_eval_log_sample, self._writer.location, fields["id"], fields["epoch"])
             self._observers.tell(SampleEnd(self.unit.id, summary, load))
 
     def _verdict(self) -> EvalStatus:
@@ -247,22 +256,24 @@ class UnitRun:
             return "error"
         if self._errors and not self._completed:
             return "error"  # whatever may be tolerated: when nothing came through, something broke
-        planned = self.unit.total if self.unit.total is not None else self._recorded
-        return "error" if self.unit.policy.exceeded(self._errors, planned) else "success"
+        return "error" if self.unit.policy.exceeded(self._errors, self._planned) else "success"
 
-    def _finish(self, status: EvalStatus) -> EvalLog:
+    def _finish(self, status: EvalStatus) -> None:
         """Write results and header; blocks, so it runs in a thread."""
-        total = self.unit.total if self.unit.total is not None else self._recorded
-        results: EvalResults | None = None
-        if self._failure is None:
-            try:
-                results = self._results.results(total, self._completed)
-                results.metadata = {**(results.metadata or {}), "proctor": {"outcomes": self._outcomes(total)}}
-            except Exception as error:  # a metric of the task's own that raises: the samples are kept all the same
-                self._failure, status = eval_error(error), "error"
+        lost: Exception | None = None
+        results, status = self._summed_up(status)
         self._stats.completed_at = now_iso_seconds()
-        self._writer.finish(status, results, self._stats, error=self._failure)
-        log = EvalLog(
+        own: dict[str, Any] = {}
+        if results is None:  # where the counts stand otherwise
+            metadata = self.spec.metadata or {}
+            own = {"proctor": {**metadata.get("proctor", {}), "outcomes": self._outcomes()}}
+            self.spec = self.spec.model_copy(update={"metadata": {**metadata, **own}})
+        try:
+            self._writer.finish(status, results, self._stats, error=self._failure, metadata=own)
+        except Exception as error:
+            lost, status = error, "error"
+            self._failure = self._failure or eval_error(error)
+        self.log = EvalLog(
             status=status,
             eval=self.spec,
             plan=self._plan,
@@ -271,15 +282,34 @@ class UnitRun:
             error=self._failure,
             location=self._writer.location,
         )
-        self._progress.finish(log, time.monotonic() - self._started)
-        self._observers.tell(TaskEnd(self.unit.id, log, self._writer.location))
-        return log
+        self._observers.tell(TaskEnd(self.unit.id, self.log, self._writer.location))
+        self._progress.finish(self.log, time.monotonic() - self._started)
+        if lost is not None:
+            raise lost
 
-    def _outcomes(self, total: int) -> dict[str, int]:
-        counts = {"total": total, "completed": self._completed, **self._progress.outcomes}
+    def _summed_up(self, status: EvalStatus) -> tuple[EvalResults | None, EvalStatus]:
+        """The results, unless something ended the unit early, and the status: metrics can fail too."""
+        if self._failure is not None:
+            return None, status
+        try:
+            results = self._results.results(self._planned, self._completed)
+        except (Exception, SystemExit) as error:  # a metric of the task's own: the samples are kept all the same
+            self._failure = eval_error(error)
+            return None, "error"
+        results.metadata = {**(results.metadata or {}), "proctor": {"outcomes": self._outcomes()}}
+        return results, status
+
+    @property
+    def _planned(self) -> int:
+        return self._recorded if self.unit.total is None else self.unit.total
+
+    def _outcomes(self) -> dict[str, int]:
+        counts = {"total": self._planned, "completed": self._completed, **self._progress.outcomes}
+        if self._failure is not None:
+            counts["scored"] = self._scored  # the results, which say it for each scorer, are missing
         counts |= {f"error:{kind}": count for kind, count in self._progress.errors.items()}
-        if total > self._recorded:
-            counts["not_run"] = total - self._recorded
+        if self._planned > self._recorded:
+            counts["not_run"] = self._planned - self._recorded
         return counts
 
 
