@@ -103,6 +103,13 @@ from proctor.schema._output import (
     StopReason,
     TopLogprob,
 )
+from proctor.schema._redact import (
+    REMOVED,
+    is_secret,
+    redact,
+    redact_text,
+    redact_url,
+)
 from proctor.schema._sample import (
     EvalError,
     EvalRetryError,
@@ -141,6 +148,7 @@ __all__ = [
     "INCORRECT",
     "NOANSWER",
     "PARTIAL",
+    "REMOVED",
     "UNUSED_FIELDS",
     "ApprovalEvent",
     "BaseEvent",
@@ -235,11 +243,15 @@ __all__ = [
     "check_options",
     "env_name",
     "env_options",
+    "is_secret",
     "load_config",
     "message_changes",
     "option_table",
     "parse_option",
     "parse_scalar",
     "quick_id",
+    "redact",
+    "redact_text",
+    "redact_url",
     "short_uuid",
 ]
