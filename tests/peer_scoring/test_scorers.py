@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import string
 from collections.abc import Callable
 from typing import Any
 
@@ -132,7 +133,7 @@ def answer_cases() -> list[dict[str, Any]]:
 
 
 def choice_cases() -> list[dict[str, Any]]:
-    targets: list[str | list[str]] = ["A", "D", "a", "AC", "A,C", "A, C", ["A", "C"], ["C", "A"], "", []]
+    targets: list[str | list[str]] = ["A", "D", "a", "AC", "A,C", "A, C", ["A", "C"], ["C", "A"], []]
     return [
         {"scorer": "choice", "completion": "so", "target": target, "choices": ["w", "x", "y", "z"]}
         | {"shuffle": shuffle, "chosen": chosen}
@@ -201,6 +202,20 @@ def _at_once(coroutine: Any) -> Any:
 OWN_WORDS = ("Scoring pattern not matched", "Choices were shuffled", "Grade not found")
 
 
+def told_apart(one: dict[str, Any]) -> bool:
+    """Whether a case is one of the two in which we differ on purpose.
+
+    To the peer a blank target stands in every answer, and so does, for ``match``, a target of punctuation or currency
+    signs alone, since both are stripped: any answer is correct. We leave the first unscored and take the second as it
+    is.
+    """
+    targets = [one["target"]] if isinstance(one["target"], str) else one["target"]
+    if one["scorer"] == "match":
+        stripped = string.punctuation + "£€"
+        return any(not "".join(char for char in target if char not in stripped).strip() for target in targets)
+    return one["scorer"] != "choice" and any(not target.strip() for target in targets)
+
+
 @pytest.mark.parametrize(
     "cases",
     [random_cases(3000), number_cases(), answer_cases(), choice_cases(), graded_cases()],
@@ -210,6 +225,7 @@ def test_the_same_answers_get_the_same_scores(
     ask_peer: Callable[..., list[Any]], same: Callable[[Any, Any], bool], cases: list[dict[str, Any]]
 ) -> None:
     different = []
+    cases = [one for one in cases if not told_apart(one)]
     for one, theirs in zip(cases, ask_peer("score", cases), strict=True):
         mine = our_score(one)
         if str(theirs.get("explanation")).startswith(OWN_WORDS):

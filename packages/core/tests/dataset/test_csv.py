@@ -91,6 +91,20 @@ def test_what_is_wrong_is_said_with_file_and_line(write: Write, text: str, says:
     assert says in str(error.value)
 
 
+@pytest.mark.parametrize("spec", [None, FieldSpec(input="input", id="answer")])
+def test_a_file_without_targets_is_told_of_once_with_its_fields(write: Write, spec: FieldSpec | None) -> None:
+    path = write("input,answer\nq,a\nr,b\n")
+    with pytest.warns(UserWarning, match=r"no field 'target'\. Fields: 'input', 'answer'\. Name the one") as told:
+        dataset = csv_dataset(path, spec)
+    assert [sample.target for sample in dataset] == ["", ""]
+    assert len(told) == 1
+
+
+def test_an_author_can_say_that_there_are_no_targets(write: Write) -> None:
+    (sample,) = csv_dataset(write("input,target\nq,a\n"), FieldSpec(target=None))
+    assert sample.target == ""
+
+
 def test_a_misspelt_field_of_the_author_is_refused(write: Write) -> None:
     path = write("question,answer,topic\nq,a,law\n")
     with pytest.raises(UsageError, match=r"no field 'anwser'\. Did you mean 'answer'"):

@@ -12,6 +12,9 @@ from pydantic import BaseModel
 from proctor.contracts import UsageError
 from proctor.dataset import Dataset, FieldSpec, Sample, file_dataset, json_dataset
 
+# What these tests are about shows without targets, of which a reader warns (see test_csv.py).
+pytestmark = pytest.mark.filterwarnings("ignore:.*the samples have no target:UserWarning")
+
 
 def lines(tmp_path: Path, *records: Any, name: str = "data.jsonl") -> Path:
     path = tmp_path / name

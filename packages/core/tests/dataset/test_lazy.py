@@ -10,6 +10,9 @@ import pytest
 from proctor.contracts import UsageError
 from proctor.dataset import Dataset, IterableDataset, MemoryDataset, Sample, csv_dataset, json_dataset, select
 
+# What these tests are about shows without targets, of which a reader warns (see test_csv.py).
+pytestmark = pytest.mark.filterwarnings("ignore:.*the samples have no target:UserWarning")
+
 
 @pytest.fixture
 def numbered(tmp_path: Path) -> Path:

@@ -12,6 +12,9 @@ from proctor.contracts import UsageError
 from proctor.dataset import IterableDataset, MemoryDataset, Sample, Selection, json_dataset, select
 from proctor.dataset._ids import GivenIds  # how ids are packed shows only in what comes out
 
+# What these tests are about shows without targets, of which a reader warns (see test_csv.py).
+pytestmark = pytest.mark.filterwarnings("ignore:.*the samples have no target:UserWarning")
+
 
 def dataset(*ids: Any) -> MemoryDataset:
     return MemoryDataset([Sample(input=f"q{index}", id=id) for index, id in enumerate(ids)], name="mine")

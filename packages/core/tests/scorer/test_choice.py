@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -31,6 +32,14 @@ def test_letters_mean_the_original_order_however_choices_were_shuffled(
 def test_no_choice_is_a_fault_of_form(judge: Judge) -> None:
     score = judge(choice(), "dunno", "A", choices=FOUR)
     assert (score.value, score.answer, score.reason) == ("I", "", "invalid_response_format")
+
+
+def test_an_empty_list_says_that_no_choice_is_right_and_an_empty_text_is_no_target(judge: Judge) -> None:
+    assert judge(choice(), "ANSWER: none", [], choices=FOUR).value == "C"
+    assert judge(choice(), "ANSWER: A", [], choices=FOUR, chosen=[0]).value == "I"
+    for target in ("", [""], " "):
+        score = judge(choice(), "ANSWER: A", target, choices=FOUR, chosen=[0])
+        assert (math.isnan(score.as_float()), score.reason) == (True, "no_target")
 
 
 def test_more_than_26_choices_are_named_by_numbers(judge: Judge) -> None:

@@ -1,12 +1,29 @@
 # ruff: noqa: RUF001  # characters that look like others are what some of these tests are about
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
+from typing import Literal
 
 import pytest
 
-from proctor.scorer import AnswerPattern, Score, answer, exact, f1, includes, match, pattern
+from proctor.contracts import UsageError
+from proctor.dataset import Sample
+from proctor.scorer import (
+    AnswerPattern,
+    Score,
+    Scorer,
+    answer,
+    check_targets,
+    choice,
+    exact,
+    f1,
+    includes,
+    match,
+    model_graded_qa,
+    pattern,
+)
 
 Judge = Callable[..., Score]
 
@@ -63,10 +80,61 @@ def test_numeric_takes_the_first_the_last_or_any_number(judge: Judge) -> None:
     assert judge(match(location="exact", numeric=True), "1 000", "1000").value == "C"
 
 
-def test_any_of_several_targets_will_do_and_none_leaves_no_answer(judge: Judge) -> None:
+def test_any_of_several_targets_will_do(judge: Judge) -> None:
     assert judge(includes(), "it is b", ["a1", "b"]).value == "C"
-    nothing = judge(includes(), "it is b", [])
-    assert (nothing.value, nothing.answer) == ("I", None)
+
+
+COMPARING = [
+    includes(),
+    match(),
+    match("begin"),
+    match("any"),
+    match("exact"),
+    match(numeric=True),
+    exact(),
+    f1(),
+    pattern("(hello)|x", match_all=True),
+    pattern("(x?)hello"),
+    answer("word"),
+]
+
+
+@pytest.mark.parametrize("scorer", COMPARING)
+@pytest.mark.parametrize("completion", ["hello world", "ANSWER: hello", ""])
+@pytest.mark.parametrize("target", ["", " \n", [], ["", " "]])
+def test_a_sample_without_a_target_is_not_scored(
+    judge: Judge, scorer: Scorer, completion: str, target: str | list[str]
+) -> None:
+    score = judge(scorer, completion, target)
+    assert math.isnan(score.as_float())
+    assert score.reason == "no_target"
+    assert score.explanation == "Sample 1 has no target to compare the answer with."
+
+
+def test_a_blank_target_among_others_is_left_out(judge: Judge) -> None:
+    assert judge(includes(), "it is c", ["", "a1", "b"]).value == "I"
+    assert judge(pattern("(x?)hello", match_all=True), "hello", ["", "b"]).value == "I"
+
+
+@pytest.mark.parametrize(("target", "numeric"), [("+", False), ("?", False), ("$", True), ("**", True), (".", True)])
+@pytest.mark.parametrize("location", ["begin", "end", "any", "exact"])
+def test_a_target_of_marks_alone_matches_those_marks_and_nothing_else(
+    judge: Judge, target: str, numeric: bool, location: Literal["begin", "end", "any", "exact"]
+) -> None:
+    scorer = match(location, numeric=numeric)
+    assert judge(scorer, "it is minus", target).value == "I"
+    assert judge(scorer, f" {target} ", target).value == "C"
+
+
+def test_targets_that_nobody_gave_are_refused_before_a_run() -> None:
+    untold = [Sample(input="q"), Sample(input="r", target=" ")]
+    for scorer in [*COMPARING, choice()]:
+        with pytest.raises(UsageError, match=r"answers with targets, but no sample has one.*FieldSpec\(target="):
+            check_targets([model_graded_qa(), scorer], untold)
+        check_targets([scorer], [*untold, Sample(input="s", target="t")])
+    check_targets([model_graded_qa()], untold)
+    check_targets([choice()], [Sample(input="q", target=[])])
+    check_targets([includes()], [])
 
 
 def test_includes_can_mind_case(judge: Judge) -> None:

@@ -24,13 +24,15 @@ _messages: TypeAdapter[list[ChatMessage]] | None = None
 class FieldSpec:
     """Which field of a record is what.
 
+    ``target=None`` says that the samples have none, as when a model grades them.
+
     ``metadata`` is a list of fields to copy, or a frozen pydantic model whose fields are taken (from the record's
     ``metadata`` object if it has one, else from the record) and validated. Without it, a field named ``metadata`` that
     holds an object is the metadata.
     """
 
     input: str = "input"
-    target: str = "target"
+    target: str | None = "target"
     choices: str = "choices"
     id: str = "id"
     metadata: list[str] | type[BaseModel] | None = None
@@ -81,7 +83,7 @@ def record_to_sample(record: Record, spec: FieldSpec) -> Sample:
     """
     return Sample(
         input=_read_input(record, spec.input),
-        target=_read_target(record.get(spec.target)),
+        target="" if spec.target is None else _read_target(record.get(spec.target)),
         choices=_read_choices(record.get(spec.choices)),
         id=_read_id(record.get(spec.id), spec.id),
         metadata=_read_metadata(record, spec.metadata),

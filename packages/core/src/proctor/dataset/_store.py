@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import tempfile
 import threading
+import warnings
 import weakref
 from abc import ABC, abstractmethod
 from array import array
@@ -88,11 +89,19 @@ class FieldStore(SampleStore):
             if name not in known:
                 raise UsageError(f"{self.file.path}: {missing_field(name, known)} Correct the FieldSpec.")
         target = self._spec.target
-        if target not in known and (close := close_match(target, known)):
+        if target is None or target in known:
+            return
+        if close := close_match(target, known):
             raise UsageError(
                 f"{self.file.path}: there is no field {target!r}, but there is {close!r}. If that is the target, say "
                 f"sample_fields=FieldSpec(target={close!r})."
             )
+        warnings.warn(
+            f"{self.file.path}: the samples have no target, since there is no field {target!r}. Fields: "
+            f"{', '.join(map(repr, known))}. Name the one that holds the target, sample_fields=FieldSpec(target=...), "
+            f"or say that there is none: FieldSpec(target=None).",
+            stacklevel=2,
+        )
 
     def read(self, row: int) -> Sample:
         place = Place(self._starts[row], self._ends[row], self.lines[row])

@@ -29,6 +29,7 @@ from proctor.scorer._reducers import (
     reducer_name,
 )
 from proctor.scorer._results import ResultsBuilder, eval_scorers, metric_definitions, scorer_names
+from proctor.scorer._scoring import check_targets
 from proctor.scorer._stderr import stderr
 from proctor.scorer._types import (
     Accumulator,
@@ -72,6 +73,7 @@ __all__ = [
     "at_least",
     "bootstrap_stderr",
     "check_reducers",
+    "check_targets",
     "choice",
     "collect_score",
     "create_reducers",

@@ -4,7 +4,7 @@ from proctor.contracts import UsageError
 from proctor.schema import CORRECT, INCORRECT, Score
 from proctor.scorer._decorators import scorer
 from proctor.scorer._mean import accuracy
-from proctor.scorer._scoring import no_response
+from proctor.scorer._scoring import has_target, marked, no_response, without_target
 from proctor.scorer._stderr import stderr
 from proctor.scorer._types import Scorer
 from proctor.solver import Choices, Target, TaskState, answer_character, answer_index
@@ -14,7 +14,8 @@ from proctor.solver import Choices, Target, TaskState, answer_character, answer_
 def choice() -> Scorer:
     """Whether the model chose exactly the right ones; for tasks that use ``multiple_choice()``.
 
-    The target is a letter, several (``AC``, ``A,C`` or a list), or none. Letters mean the sample's own order of
+    The target is a letter, several (``AC``, ``A,C`` or a list), or an empty list when none is right; an empty text is
+    no target, and leaves the sample unscored. Letters mean the sample's own order of
     choices, however they were shuffled for the model.
 
     Raises:
@@ -28,6 +29,8 @@ def choice() -> Scorer:
                 f"sample {state.sample_id!r} has no choices, which the choice scorer needs: give the samples choices, "
                 f"or use another scorer (such as match or answer)"
             )
+        if len(target) and not has_target(target):
+            return without_target(state)
         wanted = _wanted(target, len(choices), state.sample_id)
         chosen = sorted(one.original_position for one in choices if one.correct is True)
         completion = state.output.completion
@@ -42,7 +45,7 @@ def choice() -> Scorer:
             reason=reason,
         )
 
-    return score
+    return marked(score)
 
 
 def _wanted(target: Target, count: int, sample_id: int | str) -> set[int]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from proctor.schema import CORRECT, INCORRECT, Score
 from proctor.scorer._decorators import scorer
 from proctor.scorer._mean import mean
-from proctor.scorer._scoring import no_response
+from proctor.scorer._scoring import no_response, wants_target
 from proctor.scorer._stderr import stderr
 from proctor.scorer._types import Scorer
 from proctor.scorer._words import normal_words
@@ -20,4 +20,4 @@ def exact() -> Scorer:
         matched = bool(words) and any(normal_words(one) == words for one in target)
         return Score(value=CORRECT if matched else INCORRECT, answer=completion, reason=no_response(completion))
 
-    return score
+    return wants_target(score)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from proctor.schema import Score
 from proctor.scorer._decorators import scorer
 from proctor.scorer._mean import mean
-from proctor.scorer._scoring import no_response
+from proctor.scorer._scoring import no_response, wants_target
 from proctor.scorer._stderr import stderr
 from proctor.scorer._types import Scorer
 from proctor.scorer._words import normal_words
@@ -28,7 +28,7 @@ def f1(answer_fn: Callable[[str], str] | None = None, stop_words: list[str] | No
         best = max((word_f1(answer, one, stop_words or ()) for one in target), default=0.0)
         return Score(value=round(best, 2), answer=answer, reason=no_response(completion))
 
-    return score
+    return wants_target(score)
 
 
 def word_f1(answer: str, target: str, stop_words: Collection[str] = ()) -> float:

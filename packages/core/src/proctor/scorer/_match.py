@@ -45,8 +45,10 @@ def match_text(
         if number is not None:
             return _match_number(answer, text, format_number(number), location)
         # As the field's other implementation does, so that scores agree.
-        wanted = strip_markup(wanted)
-    text, wanted = text.strip(_EDGES), wanted.strip(_EDGES)
+        wanted = strip_markup(wanted) or wanted
+    if wanted.strip(_EDGES):
+        text, wanted = text.strip(_EDGES), wanted.strip(_EDGES)
+    # A target of marks alone, such as "+", is compared as it is: without its marks it would match any answer.
     if location == "begin":
         return answer, text.startswith(wanted)
     if location == "end":

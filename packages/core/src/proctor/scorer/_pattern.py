@@ -5,7 +5,7 @@ import re
 from proctor.schema import CORRECT, INCORRECT, Score
 from proctor.scorer._decorators import scorer
 from proctor.scorer._mean import accuracy
-from proctor.scorer._scoring import no_response
+from proctor.scorer._scoring import no_response, wants_target
 from proctor.scorer._stderr import stderr
 from proctor.scorer._types import Scorer
 from proctor.solver import Target, TaskState
@@ -40,7 +40,7 @@ def pattern_scorer(pattern: str, ignore_case: bool = True, match_all: bool = Fal
         answer, matched = _compare(found, target, ignore_case, match_all)
         return Score(value=CORRECT if matched else INCORRECT, answer=answer, explanation=completion, reason=missing)
 
-    return score
+    return wants_target(score)
 
 
 def _compare(found: re.Match[str], target: Target, ignore_case: bool, match_all: bool) -> tuple[str | None, bool]:

@@ -10,7 +10,9 @@ from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, runtime_ch
 from proctor.schema import Score, Value
 from proctor.solver import Target, TaskState
 
-ScoreReason: TypeAlias = Literal["invalid_response_format", "refusal", "no_response", "grader_failed", "scoring_failed"]
+ScoreReason: TypeAlias = Literal[
+    "invalid_response_format", "refusal", "no_response", "grader_failed", "scoring_failed", "no_target"
+]
 ValueToFloat: TypeAlias = Callable[[Any], float]
 
 
