@@ -16,7 +16,7 @@ from proctor.engine._task import Epochs, Task, task_info
 from proctor.engine._unit import Unit, unit_identity
 from proctor.model import GenerateConfig, Model, get_model, use_models
 from proctor.registry import create
-from proctor.scorer import check_reducers, create_reducers, eval_scorers
+from proctor.scorer import Scorer, check_reducers, check_targets, create_reducers, eval_scorers
 from proctor.solver import SolverLike
 
 __all__ = ["make_plan", "resolve_models", "resolve_roles"]
@@ -100,6 +100,7 @@ def _unit(
     solver = _solver(task, options)
     scorers = task.scorers if options.score else []
     eval_scorers(scorers, task.metrics)  # refuses what is no scorer, or has no metric
+    _check_targets(task, scorers, samples)
     reducers = None if epochs.reducer is None else create_reducers(epochs.reducer)
     check_reducers(reducers or (), epochs.epochs)
     return Unit(
@@ -175,6 +176,15 @@ def _select(task: Task, options: RunOptions, selected: dict[int, Selection]) -> 
 
 def _ids(ids: str | int | Sequence[str | int] | None) -> list[str | int] | None:
     return None if ids is None else [ids] if isinstance(ids, (str, int)) else list(ids)
+
+
+def _check_targets(task: Task, scorers: Sequence[Scorer], samples: Selection) -> None:
+    if isinstance(samples.dataset, IterableDataset):  # its samples are read when they run
+        return
+    try:
+        check_targets(scorers, samples)
+    except UsageError as error:
+        raise UsageError(f"task {task.name!r}: {error}") from error
 
 
 def _solver(task: Task, options: RunOptions) -> SolverLike:
