@@ -1,0 +1,378 @@
+"""Finds how many requests a provider takes at once, and stays just under that.
+
+All of it is arithmetic on what happened: no tasks, no timers, a clock that is handed in. In short:
+
+- The limit starts at ``start`` and grows by one per clean answer, so it doubles per round, until the first refusal.
+- A refusal cuts it to just under the level that was refused, once for all that was sent before the cut. When nothing
+  that is sent after a cut gets through, the cuts grow, so any fall of the capacity is followed in a few steps.
+- From then on it grows after clean rounds only: quickly where nothing was ever refused, up to just under the last
+  refusal; then one slot at a time as a probe. Each probe that fails at the same level makes the next one rarer, since
+  it costs a sample a retry; a probe that succeeds starts quick growth again.
+- New slots never open in a burst, however many answers come together: at least half a latency passes while the limit
+  doubles. So the first refusal is back before many more were sent, and growth stops with it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from proctor.contracts import UsageError
+
+__all__ = ["AdaptiveController", "AdaptiveLimits", "AdaptiveState", "LimitChange", "Token"]
+
+Token: TypeAlias = tuple[int, float, int]
+"""What the controller knows a request by: its number, when it left, and how many were in flight with it."""
+
+_SPREAD = 0.5  # of a latency: the shortest time in which the limit may double
+_SMOOTHING = 0.125  # weight of a new latency in the average (as in TCP's smoothed round-trip time, RFC 6298)
+_RAREST = 8  # clean rounds between probes of a level that was refused again and again
+_NEAR = 0.1  # how far apart two refused levels may be and still count as the same capacity
+_CUTS = (1.0, 1.0, 0.9, 0.75, 0.5)  # of the limit, by how many cuts brought no success
+_TROUBLE = 16  # clean answers that make up for one server error; all together at most a round
+_FIRST_HOLD = 0.25  # seconds, doubled per refusal
+_LONGEST_HOLD = 15.0
+_FUTILE = 3  # refusals in a row, at the smallest limit, after which nothing is sent for a while
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveLimits:
+    """Between which numbers of connections the limit moves, and where it starts.
+
+    Raises:
+        UsageError: unless 1 <= ``min`` <= ``start`` <= ``max``.
+    """
+
+    min: int = 1
+    start: int = 20
+    max: int = 100
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.min <= self.start <= self.max:
+            raise UsageError(
+                f"adaptive connections need 1 <= min <= start <= max, not {self.min}, {self.start}, {self.max}"
+            )
+
+    @classmethod
+    def parse(cls, text: str | bool | int) -> AdaptiveLimits | None:
+        """The limits that an option's value says: ``true``, ``false`` (None), ``MAX``, ``MIN-MAX``, ``MIN-START-MAX``.
+
+        The start that is not said is 20, or the nearest number that is in bounds.
+
+        Raises:
+            UsageError: for anything else.
+        """
+        said = str(text).strip().lower()
+        if said in ("true", "false"):
+            return cls() if said == "true" else None
+        parts = said.split("-")
+        if len(parts) > 3 or not all(part.strip().isascii() and part.strip().isdigit() for part in parts):
+            raise UsageError(
+                f"adaptive connections are 'true', 'false', MAX, MIN-MAX or MIN-START-MAX (such as 10-20-200), not {text!r}"
+            )
+        numbers = [int(part) for part in parts]
+        if len(numbers) == 3:
+            return cls(*numbers)
+        low, high = numbers[0] if len(numbers) == 2 else 1, numbers[-1]
+        return cls(low, max(low, min(cls().start, high)), high)
+
+
+@dataclass(frozen=True, slots=True)
+class LimitChange:
+    """A change of the limit: when (seconds of the controller's clock), from what to what, and why."""
+
+    time: float
+    old: int
+    new: int
+    reason: Literal["slow_start", "steady_state_up", "rate_limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveState:
+    """What a controller knows at this moment, for a screen.
+
+    Attributes:
+        limit: how many may be in flight.
+        in_flight: how many are.
+        phase: ``slow_start`` until the first refusal, then ``steady``.
+        refused_at: the level that was refused last and was not passed since, or None.
+        latency: average seconds of a successful request, or None before the first.
+        round: the share of the clean round (or rounds) that must pass before the limit grows, 0 to 1.
+        refusals: all refusals so far.
+        hold: seconds for which nothing should be sent.
+    """
+
+    limit: int
+    in_flight: int
+    phase: Literal["slow_start", "steady"]
+    refused_at: int | None
+    latency: float | None
+    round: float
+    refusals: int
+    hold: float
+
+
+class AdaptiveController:
+    """Moves a limit of requests in flight between two bounds, by what the provider answers.
+
+    Call ``sent`` when a request leaves, and with what it returns exactly one of ``succeeded``, ``repeated``, ``refused``,
+    ``troubled`` and ``neutral`` when it comes back, before its place is given to another. Between these calls slots may fall due
+    (``due``): look at ``limit`` then.
+
+    Args:
+        limits: the bounds and the start.
+        now: seconds of a clock that never goes back.
+        on_change: is told of each change.
+    """
+
+    __slots__ = (
+        "_ceiling",
+        "_clean",
+        "_credit",
+        "_cut",
+        "_debt",
+        "_fruitless",
+        "_grown",
+        "_hold",
+        "_in_flight",
+        "_latency",
+        "_limit",
+        "_mark",
+        "_next",
+        "_now",
+        "_on_change",
+        "_passed",
+        "_refusals",
+        "_rounds",
+        "_sent",
+        "_slow",
+        "_step",
+        "history",
+        "limits",
+    )
+
+    def __init__(
+        self,
+        limits: AdaptiveLimits,
+        *,
+        now: Callable[[], float] = time.monotonic,
+        on_change: Callable[[LimitChange], None] | None = None,
+    ) -> None:
+        self.limits = limits
+        self.history: list[LimitChange] = []
+        """All changes; the slots that one round opens are one."""
+        self._now = now
+        self._on_change = on_change
+        self._limit = limits.start
+        self._sent = 0  # the number of the latest request
+        self._in_flight = 0
+        self._latency: float | None = None
+        self._slow = True
+        self._credit = 0  # slots that may open, one at a time,
+        self._next = 0.0  # not before this time
+        self._cut = 0  # requests up to this number were sent before the last cut
+        self._mark = 0  # requests up to this number say nothing about the limit that holds now
+        self._clean = 0  # clean answers of the round
+        self._debt = 0  # clean answers that make up for server errors first
+        self._passed = 0  # the highest level that got through in the round
+        self._ceiling: int | None = None  # the level that was refused last
+        self._rounds = 1  # clean rounds before the next probe of the ceiling
+        self._step = 1  # slots that the next clean round opens
+        self._grown = False  # whether the limit grew since the last cut
+        self._fruitless = 0  # refusals since anything got through
+        self._refusals = 0
+        self._hold = 0.0
+
+    @property
+    def limit(self) -> int:
+        """How many requests may be in flight now."""
+        if self._credit:
+            self._open(self._now())
+        return self._limit
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests were sent and did not come back."""
+        return self._in_flight
+
+    def due(self) -> float | None:
+        """Seconds until the limit grows by itself, without an answer; None when it does not."""
+        return max(0.0, self._next - self._now()) if self._credit else None
+
+    def hold(self) -> float:
+        """Seconds for which nothing should be sent, since everything is refused: nearly always 0."""
+        return max(0.0, self._hold - self._now()) if self._hold else 0.0
+
+    def sent(self, in_flight: int | None = None) -> Token:
+        """A request leaves.
+
+        Args:
+            in_flight: how many are in flight with it, this one included, when others than this controller's count.
+        """
+        self._sent = number = self._sent + 1
+        self._in_flight += 1
+        return number, self._now(), self._in_flight if in_flight is None else in_flight
+
+    def succeeded(self, token: Token, in_flight: int | None = None) -> None:
+        """It was answered, at the first attempt.
+
+        Args:
+            in_flight: how many were in flight until now, this one included, when others than this controller's count.
+        """
+        number, left, level = token
+        used = self._in_flight if in_flight is None else in_flight
+        self._in_flight -= 1
+        now = self._now()
+        latency = self._latency
+        self._latency = now - left if latency is None else latency + (now - left - latency) * _SMOOTHING
+        if number > self._cut:
+            self._fruitless = 0
+            self._hold = 0.0
+        # Half of the limit unused, when it left and when it came: nobody knows what it would be to use more.
+        if number > self._mark and (2 * used > self._limit or 2 * level > self._limit):
+            if self._debt:
+                self._debt -= 1
+            elif self._slow:
+                if not self._credit:
+                    self._next = max(self._next, now)
+                if self._credit < self._limit:
+                    self._credit += 1
+            else:
+                self._clean += 1
+                if level > self._passed:
+                    self._passed = level
+                if self._clean >= self._needed():
+                    self._round(now)
+        if self._credit:
+            self._open(now)
+
+    def refused(self, token: Token, after: float | None = None) -> None:
+        """The provider asked for less.
+
+        Args:
+            after: seconds that it asked to wait. They bind the request that was refused; the limit does not wait.
+        """
+        number, _, level = token
+        self._in_flight -= 1
+        self._refusals += 1
+        if number <= self._cut:
+            return  # sent before the cut, which is the answer to it
+        now = self._now()
+        old = self._limit
+        level = min(level, old)
+        # A probe was refused where one was before: the capacity stands. All other refusals say that it moves.
+        near = self._ceiling is not None and abs(level - self._ceiling) <= max(1.0, _NEAR * self._ceiling)
+        if not self._grown or not near:
+            self._rounds = 1
+        elif level >= (self._ceiling or 0) - 1:
+            self._rounds = min(2 * self._rounds, _RAREST)
+        share = _CUTS[min(self._fruitless, len(_CUTS) - 1)]
+        new = max(self.limits.min, min(level - 1, int(old * share)))
+        self._fruitless += 1
+        self._slow = self._grown = False
+        self._ceiling = max(level, new + 1)
+        self._step = 1
+        self._cut = self._mark = self._sent
+        self._credit = self._clean = self._passed = self._debt = 0
+        if new < old:
+            self._change(now, new, "rate_limit")
+        elif self._fruitless >= _FUTILE:
+            wait = _FIRST_HOLD * 2.0 ** min(self._fruitless - _FUTILE, 10) if after is None else after
+            self._hold = now + min(max(wait, 0.0), _LONGEST_HOLD)
+
+    def troubled(self, token: Token) -> None:
+        """It failed for another reason that may pass: server error, time-out, network."""
+        self._in_flight -= 1
+        self._credit = 0
+        self._debt = min(self._debt + _TROUBLE, self._limit)
+
+    def repeated(self, token: Token) -> None:
+        """It was answered, but not at the first attempt: something gets through, which does not show room for more."""
+        self._in_flight -= 1
+        if token[0] > self._cut:
+            self._fruitless = 0
+            self._hold = 0.0
+
+    def neutral(self, token: Token) -> None:
+        """It came back in a way that says nothing: answered by a cache, or cancelled."""
+        self._in_flight -= 1
+
+    def adopt(self, limit: int) -> None:
+        """Take over a limit that somebody else found: another process with the same credential."""
+        limit = max(self.limits.min, min(limit, self.limits.max))
+        if limit < self._limit:
+            self._slow = False
+        if limit != self._limit:
+            self._limit = limit
+            self._cut = self._mark = self._sent
+            self._credit = self._clean = self._passed = 0
+
+    def state(self) -> AdaptiveState:
+        """What is known now, for a screen."""
+        limit = self.limit
+        return AdaptiveState(
+            limit=limit,
+            in_flight=self._in_flight,
+            phase="slow_start" if self._slow else "steady",
+            refused_at=self._ceiling,
+            latency=self._latency,
+            round=min(1.0, self._clean / self._needed()),
+            refusals=self._refusals,
+            hold=self.hold(),
+        )
+
+    def _needed(self) -> int:
+        """Clean answers before the limit grows: a round, or some before the level that was refused is tried again."""
+        return self._limit * (self._rounds if self._ceiling == self._limit + 1 else 1)
+
+    def _round(self, now: float) -> None:
+        """A clean round is over: decide how many slots the next one opens."""
+        if self._ceiling is not None and self._passed >= self._ceiling:
+            self._ceiling = None
+            self._rounds = self._step = 1
+        self._clean = self._passed = 0
+        self._mark = self._sent
+        if self._ceiling is None:
+            room = self._step
+            self._step = min(2 * self._step, self._limit)
+        elif self._limit < self._ceiling - 1:
+            room = min(self._step, self._ceiling - 1 - self._limit)
+            self._step = min(2 * self._step, self._limit)
+        elif self._limit < self._ceiling:
+            room = 1
+        else:
+            room = 0  # a probe is open, and nothing was sent at its level yet
+        if not self._credit:
+            self._next = max(self._next, now)
+        self._credit = room
+
+    def _open(self, now: float) -> None:
+        """Open the slots that are due."""
+        late = now - self._next
+        room = self.limits.max - self._limit
+        if room <= 0:
+            self._credit = 0
+        if late < 0 or room <= 0:
+            return
+        interval = max((self._latency or 0.0) * _SPREAD / self._limit, 1e-6)
+        # Whoever looks late finds several slots due, but never a burst.
+        burst = max(1, self._limit >> 4)
+        slots = min(1 + int(late / interval), burst)
+        self._next = now + interval if slots == burst else self._next + slots * interval
+        slots = min(slots, self._credit, room)
+        self._credit -= slots
+        self._grown = True
+        self._change(now, self._limit + slots, "slow_start" if self._slow else "steady_state_up")
+
+    def _change(self, now: float, new: int, reason: Literal["slow_start", "steady_state_up", "rate_limit"]) -> None:
+        change = LimitChange(now, self._limit, new, reason)
+        self._limit = new
+        last = self.history[-1] if self.history else None
+        if last is not None and reason == last.reason != "rate_limit" and now - last.time < (self._latency or 0.0):
+            self.history[-1] = LimitChange(last.time, last.old, new, reason)
+        else:
+            self.history.append(change)
+        if self._on_change is not None:
+            self._on_change(change)
