@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from proctor.schema import EvalError, EvalLog
+from proctor.schema import EvalError, EvalLog, redact_text
 
 __all__ = ["ErrorPolicy", "error_kind", "eval_error", "exit_code"]
 
-_SECRET_NAMES = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
-_SHORTEST_SECRET = 8  # shorter values stand in ordinary texts by chance
 _LONGEST = 100_000  # characters of a traceback; recursion errors and embedded data make far longer ones
 
 
 def eval_error(error: BaseException) -> EvalError:
     """``error`` as the log keeps it: ``Name('message')`` and the traceback, without local variables or credentials."""
-    text = _without_secrets("".join(traceback.format_exception(type(error), error, error.__traceback__)))
+    text = redact_text("".join(traceback.format_exception(type(error), error, error.__traceback__)))
     if len(text) > _LONGEST:
         text = text[: _LONGEST // 2] + "\n... (cut) ...\n" + text[-_LONGEST // 2 :]
-    message = _without_secrets(f"{type(error).__name__}({str(error)!r})")
+    message = f"{type(error).__name__}({redact_text(str(error))!r})"
     return EvalError(message=message, traceback=text, traceback_ansi=text)
-
-
-def _without_secrets(text: str) -> str:
-    """``text`` without the credentials in environment variables, which some libraries put into their errors."""
-    for name, value in os.environ.items():
-        if len(value) >= _SHORTEST_SECRET and name.upper().endswith(_SECRET_NAMES):
-            text = text.replace(value, f"[{name}]")
-    return text
 
 
 def error_kind(error: EvalError) -> str:

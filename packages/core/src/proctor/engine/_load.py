@@ -21,9 +21,10 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
 from proctor.contracts import UsageError
 from proctor.engine._task import Task
-from proctor.registry import is_registered, registry_info
+from proctor.registry import create, is_registered, registered, registry_info
+from proctor.schema import redact
 
-__all__ = ["TaskInfo", "TaskLike", "TaskSource", "find_tasks", "list_tasks", "load_task", "solver_name_in"]
+__all__ = ["TaskInfo", "TaskLike", "TaskSource", "find_solver", "find_tasks", "list_tasks", "load_task"]
 
 _SKIP = {"__pycache__", "node_modules", "venv", "site-packages"}
 
@@ -236,26 +237,27 @@ def _import_all(package: ModuleType) -> None:
 
 
 def _task_functions(package: str) -> list[Any]:
-    from proctor.registry import registered
-
-    return [value for value in registered("task").values() if value.__module__.partition(".")[0] == package]
+    return [value for value in registered("task") if value.__module__.partition(".")[0] == package]
 
 
-def solver_name_in(spec: str) -> str:
-    """The name of the solver that ``NAME``, ``FILE@NAME`` or ``FILE`` (with one solver) means; a file is imported.
+def find_solver(spec: str, args: Mapping[str, Any]) -> Any:
+    """Make the solver that ``NAME``, ``FILE@NAME`` or ``FILE`` (with one solver) means; a file is imported.
 
     Raises:
-        UsageError: for a file that has no solver, or several and no name.
+        UsageError: for a file that has no solver, or several and no name; and for a name that is none, or several's.
     """
     path, _, name = spec.partition("@")
     if not Path(path).is_file():
-        return spec
+        try:
+            return create("solver", spec, **args)
+        except LookupError as error:
+            raise UsageError(f"--solver {spec}: {error.args[0]}") from error
     module = _import_file(Path(path))
     made = [value for value in vars(module).values() if callable(value) and is_registered(value, "solver")]
-    names = [registry_info(value).name for value in made if getattr(value, "__module__", "") == module.__name__]
-    if name in names or (not name and len(names) == 1):
-        return name or names[0]
-    raise UsageError(f"--solver {spec}: {path} has {', '.join(names) or 'no solver'}: give {path}@NAME")
+    own = {registry_info(value).name: value for value in made if getattr(value, "__module__", "") == module.__name__}
+    if name in own or (not name and len(own) == 1):
+        return own[name or next(iter(own))](**args)
+    raise UsageError(f"--solver {spec}: {path} has {', '.join(own) or 'no solver'}: give {path}@NAME")
 
 
 def _import_file(file: Path) -> ModuleType:
@@ -353,7 +355,8 @@ def _converted(function: Any, args: Mapping[str, Any], name: str) -> dict[str, A
             made[given] = adapter.validate_python(value)
         except ValidationError as error:
             what = error.errors()[0]["msg"]
-            raise UsageError(f"task {name!r}: -T {given}={value} does not fit its type: {what}") from None
+            seen = redact({given: value})[given]
+            raise UsageError(f"task {name!r}: -T {given}={seen} does not fit its type: {what}") from None
     return made
 
 

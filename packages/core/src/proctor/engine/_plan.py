@@ -10,12 +10,11 @@ from proctor import plugins
 from proctor.contracts import UsageError
 from proctor.dataset import IterableDataset, Selection, select
 from proctor.engine._errors import ErrorPolicy
-from proctor.engine._load import TaskSource, solver_name_in
+from proctor.engine._load import TaskSource, find_solver
 from proctor.engine._options import RunOptions
 from proctor.engine._task import Epochs, Task, task_info
 from proctor.engine._unit import Unit, unit_identity
 from proctor.model import GenerateConfig, Model, get_model, use_models
-from proctor.registry import create
 from proctor.scorer import Scorer, check_reducers, check_targets, create_reducers, eval_scorers
 from proctor.solver import SolverLike
 
@@ -195,9 +194,7 @@ def _solver(task: Task, options: RunOptions) -> SolverLike:
         return task.steps()
     if isinstance(solver, str):
         try:
-            solver = create("solver", solver_name_in(solver), **options.solver_args)
-        except LookupError as error:
-            raise UsageError(str(error.args[0])) from error
+            solver = find_solver(solver, options.solver_args)
         except TypeError as error:
             raise UsageError(f"--solver {options.solver}: {error}") from error
     return solver

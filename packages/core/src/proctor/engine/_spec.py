@@ -23,6 +23,9 @@ from proctor.schema import (
     EvalRevision,
     EvalSpec,
     ModelConfig,
+    SandboxSpec,
+    redact,
+    redact_url,
     short_uuid,
 )
 from proctor.scorer import eval_scorers, metric_definitions, reducer_name
@@ -52,14 +55,14 @@ def eval_spec(unit: Unit, run_id: str, revision: EvalRevision | None) -> EvalSpe
         task_file=os.path.relpath(task.file) if task.file else None,
         task_display_name=task.display_name or task.name,
         task_registry_name=info.name,
-        task_attribs=dict(info.attribs),
+        task_attribs=loggable(dict(info.attribs)),
         task_args=loggable(dict(info.params)),
         task_args_passed=loggable(dict(info.params_passed)),
         solver=options.solver if isinstance(options.solver, str) else None,
-        solver_args=dict(options.solver_args) or None,
+        solver_args=loggable(dict(options.solver_args)) or None,
         tags=[*task.tags, *options.tags] or None,
         dataset=_dataset(unit),
-        sandbox=unit.sandbox,
+        sandbox=_sandbox(unit.sandbox),
         model=unit.model.name,
         model_generate_config=loggable_config(unit.config),
         model_base_url=loggable_url(unit.model.api.base_url),
@@ -68,7 +71,7 @@ def eval_spec(unit: Unit, run_id: str, revision: EvalRevision | None) -> EvalSpe
         config=_config(unit),
         revision=revision,
         packages={"proctor-core": proctor.__version__, **plugins.used()},
-        metadata={**task.metadata, **options.metadata, "proctor": _own(unit)},
+        metadata={**redact({**task.metadata, **options.metadata}), "proctor": _own(unit)},
         scorers=eval_scorers(unit.scorers, task.metrics) or None,
         metrics=metric_definitions(task.metrics) if task.metrics else None,
     )
@@ -78,6 +81,12 @@ def _own(unit: Unit) -> dict[str, Any]:
     """What only Proctor reads: the unit's identity, the plugins that took part, and those that could not."""
     faults = [loggable(asdict(fault)) for fault in plugins.faults()]
     return {"unit": unit.id, "plugins": plugins.used(), **({"plugin_faults": faults} if faults else {})}
+
+
+def _sandbox(spec: SandboxSpec | None) -> SandboxSpec | None:
+    if spec is None or (config := redact(spec.config)) is spec.config:
+        return spec
+    return spec.model_copy(update={"config": config})
 
 
 def _dataset(unit: Unit) -> EvalDataset:
@@ -159,6 +168,4 @@ def revision(folder: str) -> EvalRevision | None:
     except (OSError, subprocess.SubprocessError):
         return None
     # An address may carry a password (https://user:secret@host/...), which has no place in a log.
-    scheme, mark, rest = origin.partition("://")
-    clean = f"{scheme}://{rest.rpartition('@')[2]}" if mark else origin
-    return EvalRevision(origin=clean, commit=commit, dirty=dirty)
+    return EvalRevision(origin=redact_url(origin), commit=commit, dirty=dirty)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from proctor.dataset import IterableDataset, Selection
 from proctor.engine._errors import ErrorPolicy
 from proctor.engine._options import RunOptions
 from proctor.engine._task import Task, task_info
-from proctor.model import GenerateConfig, Model
-from proctor.registry import loggable
-from proctor.schema import SandboxSpec
+from proctor.model import GenerateConfig, Model, loggable_args, loggable_url
+from proctor.registry import RegistryInfo, loggable
+from proctor.schema import SandboxSpec, redact
 from proctor.scorer import Scorer, ScoreReducer
 from proctor.solver import SolverLike, plan_steps
 
@@ -81,13 +84,13 @@ def unit_identity(
 ) -> str:
     """128 bits, in hex, that name the work: equal for two runs whose samples can stand in one result.
 
-    Limit, selection, epochs and gates are not in it: they say which samples are wanted.
+    Limit, selection, order, epochs and gates are not in it: they say which samples are wanted, and when. Neither are
+    secrets, so that a new key goes on with the work of the old one, and nobody finds a key by trying.
     """
     info = task_info(task)
-    origin = info.name if task.file is None else f"{task.file.rpartition('/')[2]}@{info.name}"
     described = {
         "v": 1,
-        "task": origin,
+        "task": _origin(info),
         "args": loggable(dict(info.params)),
         "version": task.version,
         "solver": [step.model_dump(exclude_none=True) for step in plan_steps(solver)],
@@ -100,16 +103,39 @@ def unit_identity(
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
+def _origin(info: RegistryInfo) -> str:
+    """``package/name`` for a task of a package, else ``path/of/file.py@name``, the same wherever a copy of it lies."""
+    package = info.module.partition(".")[0]
+    if hasattr(sys.modules.get(package), "__path__"):
+        return f"{package}/{info.name}"
+    if not info.file:
+        return info.name
+    file = Path(info.file)
+    return f"{Path(os.path.relpath(file, _root(file.parent))).as_posix()}@{info.name}"
+
+
+def _root(folder: Path) -> Path:
+    """The top of the repository that ``folder`` is in; outside of any, the working directory."""
+    return next((top for top in (folder, *folder.parents) if (top / ".git").exists()), Path.cwd())
+
+
 def _described(model: Model) -> dict[str, Any]:
     config = model.config.model_dump(exclude_none=True, exclude=set(_NOT_IDENTITY))
-    return {"name": model.name, "base_url": model.api.base_url, "args": loggable(model.args), "config": config}
+    return {
+        "name": model.name,
+        "base_url": loggable_url(model.api.base_url),
+        "args": loggable_args(model.args),
+        "config": redact(config),
+    }
 
 
 def _fingerprint(samples: Selection) -> dict[str, Any]:
-    """What tells one dataset from another without reading its samples: name, size and all ids."""
+    """What tells one dataset from another without reading its samples: name, size and all ids, in whatever order."""
     dataset = samples.dataset
-    digest = hashlib.blake2b(digest_size=16)
+    total = 0
     if not isinstance(dataset, IterableDataset):
+        # A sum, since sorting a million ids would hold all of them in memory at once.
         for id in dataset.ids():
-            digest.update(f"{type(id).__name__[0]}{id}\0".encode("utf-8", "surrogatepass"))
-    return {"name": dataset.name, "size": samples.total, "ids": digest.hexdigest()}
+            digest = hashlib.blake2b(str(id).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            total += int.from_bytes(digest, "big")
+    return {"name": dataset.name, "size": samples.total, "ids": f"{total % (1 << 128):032x}"}

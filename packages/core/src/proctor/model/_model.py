@@ -27,6 +27,7 @@ from proctor.schema import (
     ModelOutput,
     ToolChoice,
     ToolInfo,
+    redact_text,
 )
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class Model:
             role=self.role,
             tools=infos,
             tool_choice=tool_choice,
-            config=loggable_config(config) if config.extra_headers else config,
+            config=loggable_config(config) if config.extra_headers or config.extra_body else config,
             pending=True,
         )
         # Set afterwards: validation would look at every message again at every turn. By __dict__ here and below, since
@@ -166,7 +167,7 @@ class Model:
     def _completed(self, event: ModelEvent, call: Generation, output: ModelOutput) -> None:
         event.__dict__.update(
             output=output,
-            call=model_logging().call(call.record, self.name, call.messages, output),
+            call=model_logging().call(call.record, self.name, call.messages, output, event.config.extra_body),
             retries=call.retries or None,
             working_time=output.time,
             completed=now_iso(),
@@ -181,8 +182,8 @@ class Model:
         elif isinstance(error, LimitExceededError):
             event.error = "Cancelled by limit"
         else:
-            event.error = f"{type(error).__name__}: {error}"
-            event.call = model_logging().call(call.record, self.name, call.messages, None)
+            event.error = redact_text(f"{type(error).__name__}: {error}")
+            event.call = model_logging().call(call.record, self.name, call.messages, None, event.config.extra_body)
         event.retries = call.retries or None
         event.pending = None
 

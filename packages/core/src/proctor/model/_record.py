@@ -6,11 +6,19 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from proctor.contracts import CallRecord
 from proctor.registry import loggable
-from proctor.schema import ChatMessage, ContentImage, GenerateConfig, ModelCall, ModelOutput
+from proctor.schema import (
+    ChatMessage,
+    ContentImage,
+    GenerateConfig,
+    ModelCall,
+    ModelOutput,
+    redact,
+    redact_text,
+    redact_url,
+)
 
 __all__ = [
     "KEPT_CALLS",
@@ -29,8 +37,6 @@ REMOVED = "<base64-data-removed>"
 _DATA_URI = re.compile(r"(data:[\w.+/-]*(?:;[\w.=+-]+)*;base64,).*", re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=\r\n-]+")
 _TEXTUAL = frozenset({"text", "reasoning", "tool_use"})
-_SECRET_ARG = re.compile(r"key$|secret|password|credential|token$|^auth|bearer|headers", re.IGNORECASE)
-_SECRET = re.compile(r"auth|key|token|secret|cookie|password|credential", re.IGNORECASE)
 _BASE64_KEYS = frozenset({"data", "file_data", "b64_json"})
 
 
@@ -45,12 +51,19 @@ class ModelLogging:
         self._kept: dict[str, int] = {}
 
     def call(
-        self, record: CallRecord, model: str, messages: Sequence[ChatMessage], output: ModelOutput | None
+        self,
+        record: CallRecord,
+        model: str,
+        messages: Sequence[ChatMessage],
+        output: ModelOutput | None,
+        extra_body: Mapping[str, Any] | None = None,
     ) -> ModelCall | None:
         """The raw call as the log keeps it, or None.
 
         A failed call (without ``output``) is always kept; of the others all, none, or the first five of a model. Media
         are looked for only where the messages have some: the search would cost more than the rest of the record.
+        Likewise secrets: a request has them only where the extra body put them (``extra_body`` is that as the log may
+        have it), a response where it tells of an error.
         """
         error = output is None
         if record.request is None:
@@ -60,9 +73,14 @@ class ModelLogging:
             if self.log_model_api is False or kept >= KEPT_CALLS:
                 return None
             self._kept[model] = kept + 1
+        request, response = record.request, record.response
+        if extra_body and isinstance(request, dict):
+            request = {**request, **{name: kept for name, kept in extra_body.items() if name in request}}
+        if error:
+            response = _quoted(redact(response))
         return ModelCall(
-            request=without_media(record.request) if has_media(messages) else record.request,
-            response=without_media(record.response) if output is None or _says_media(output) else record.response,
+            request=without_media(request) if has_media(messages) else request,
+            response=without_media(response) if output is None or _says_media(output) else response,
             time=record.time,
             error=True if error else None,
         )
@@ -95,25 +113,31 @@ def configure_model_logging(log_model_api: bool | None = None, log_images: bool 
 
 
 def loggable_config(config: GenerateConfig) -> GenerateConfig:
-    """``config`` as the log may have it: headers that carry credentials lose their values."""
-    headers = config.extra_headers
-    if not headers or not any(_SECRET.search(name) for name in headers):
-        return config
-    kept = {name: "[removed]" if _SECRET.search(name) else value for name, value in headers.items()}
-    return config.model_copy(update={"extra_headers": kept})
+    """``config`` as the log may have it: without the credentials in extra headers and in the extra body."""
+    changes = {}
+    for name, value in (("extra_headers", config.extra_headers), ("extra_body", config.extra_body)):
+        if value and (kept := redact(value)) is not value:
+            changes[name] = kept
+    return config.model_copy(update=changes) if changes else config
 
 
 def loggable_args(args: Mapping[str, Any]) -> dict[str, Any]:
     """Model arguments as the log may have them: those that are credentials by their name lose their values."""
-    return {name: "[removed]" if _SECRET_ARG.search(name) else loggable(value) for name, value in args.items()}
+    return dict(loggable(args))
 
 
 def loggable_url(url: str | None) -> str | None:
-    """``url`` without the user and password that it may carry."""
-    if url is None or "@" not in url:
-        return url
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    """``url`` without the user, the password and the keys that it may carry."""
+    return None if url is None else redact_url(url)
+
+
+def _quoted(value: Any) -> Any:
+    """An error response without what it repeats of the credentials: services quote what they refuse."""
+    if isinstance(value, str):
+        return redact_text(value)
+    if isinstance(value, dict):
+        return {key: _quoted(item) for key, item in value.items()}
+    return [_quoted(item) for item in value] if isinstance(value, list) else value
 
 
 def _without_images(message: ChatMessage) -> ChatMessage:

@@ -3,8 +3,11 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import os
+import sys
+import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 Kind: TypeAlias = Literal["task", "solver", "scorer", "metric", "reducer", "tool", "agent"]
@@ -13,18 +16,31 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _ATTRIBUTE = "__proctor_registry__"
-_factories: dict[tuple[str, str], Callable[..., Any]] = {}
+# By kind and name, then by place: a file that is loaded again takes its own place, and nobody else's.
+_factories: dict[tuple[str, str], dict[str, Callable[..., Any]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryInfo:
-    """How a component was made: its kind, its name, all arguments, those that were passed, and the decorator's."""
+    """How a component was made.
+
+    Args:
+        kind: what it is.
+        name: what it is called.
+        params: all its arguments.
+        params_passed: those that were given.
+        attribs: what the decorator was given.
+        module: the module that defines it.
+        file: the file that defines it; empty when there is none (an interactive session).
+    """
 
     kind: Kind
     name: str
     params: Mapping[str, Any] = field(default_factory=dict)
     params_passed: Mapping[str, Any] = field(default_factory=dict)
     attribs: Mapping[str, Any] = field(default_factory=dict)
+    module: str = ""
+    file: str = ""
 
 
 def tag(obj: R, info: RegistryInfo) -> R:
@@ -72,7 +88,7 @@ def component(
     """
     label = name or factory.__name__
     signature = inspect.signature(factory)
-    extra = dict(attribs or {})
+    described = RegistryInfo(kind, label, attribs=dict(attribs or {}), module=factory.__module__, file=_file(factory))
 
     @functools.wraps(factory)
     def make(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -80,11 +96,20 @@ def component(
         bound = signature.bind(*args, **kwargs)
         passed = _flatten(signature, bound.arguments)
         bound.apply_defaults()
-        return tag(made, RegistryInfo(kind, label, _flatten(signature, bound.arguments), passed, extra))
+        return tag(made, replace(described, params=_flatten(signature, bound.arguments), params_passed=passed))
 
-    tag(make, RegistryInfo(kind, label, attribs=extra))
-    _factories[kind, label] = make
+    tag(make, described)
+    places = _factories.setdefault((kind, label), {})
+    place = described.file or described.module
+    places.pop(place, None)  # the newest stands last
+    places[place] = make
     return make
+
+
+def _file(factory: Callable[..., Any]) -> str:
+    code = getattr(inspect.unwrap(factory), "__code__", None)
+    file = code.co_filename if code is not None else getattr(sys.modules.get(factory.__module__), "__file__", None)
+    return os.path.abspath(file) if file and os.path.isfile(file) else ""
 
 
 def _flatten(signature: inspect.Signature, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,37 +122,47 @@ def _flatten(signature: inspect.Signature, arguments: Mapping[str, Any]) -> dict
     return flat
 
 
-def registered(kind: Kind) -> dict[str, Callable[..., Any]]:
-    """The factories of ``kind`` that have been imported so far, by name."""
-    return {name: factory for (of, name), factory in _factories.items() if of == kind}
+def registered(kind: Kind) -> list[Callable[..., Any]]:
+    """The factories of ``kind`` that have been imported so far; several may have one name."""
+    return [factory for (of, _), places in _factories.items() if of == kind for factory in places.values()]
 
 
 def create(kind: Kind, name: str, **params: Any) -> Any:
-    """Make the component ``name`` (with or without its package prefix).
+    """Make the component ``name``, or that of a package: ``package/name``.
+
+    A component of one's own hides Proctor's of the same name, with a warning.
 
     Raises:
-        LookupError: if nothing of that name has been imported; the message names close matches.
+        LookupError: if nothing of that name has been imported (the message names close matches), or it is defined in
+            several places.
     """
-    factories = registered(kind)
-    factory = factories.get(name) or factories.get(name.rpartition("/")[2])
-    if factory is None:
-        close = difflib.get_close_matches(name, factories, n=3)
-        hint = f" Did you mean {' or '.join(close)}?" if close else f" Known: {', '.join(sorted(factories))}."
+    return _find(kind, name)(**params)
+
+
+def _find(kind: Kind, name: str) -> Callable[..., Any]:
+    package, _, short = name.rpartition("/")
+    found = list(_factories.get((kind, name), {}).values()) or list(_factories.get((kind, short), {}).values())
+    found = [factory for factory in found if _package(factory) == package] or found
+    if not found:
+        names = sorted({known for of, known in _factories if of == kind})
+        close = difflib.get_close_matches(name, names, n=3)
+        hint = f" Did you mean {' or '.join(close)}?" if close else f" Known: {', '.join(names)}."
         raise LookupError(f"no {kind} is named {name!r}.{hint}")
-    return factory(**params)
+    own = [factory for factory in found if _package(factory) != "proctor"]
+    if len(own) > 1:
+        places = " and in ".join(registry_info(factory).file or registry_info(factory).module for factory in own)
+        raise LookupError(
+            f"the {kind} {name!r} is defined in {places}: rename one of them, or name the package (PACKAGE/{short}) "
+            f"or, where a file can be given, the file (FILE@{short})"
+        )
+    if own and len(found) > 1:
+        where = registry_info(own[0]).file or registry_info(own[0]).module
+        warnings.warn(
+            f"the {kind} {name!r} is the one in {where}, which hides Proctor's own: write proctor/{short} for that",
+            stacklevel=3,
+        )
+    return (own or found)[-1]
 
 
-def loggable(value: Any) -> Any:
-    """``value`` as JSON data: components become ``{type, name, params}``, unknown objects their ``str``."""
-    if isinstance(value, (str, int, float, bool)) or value is None:
-        return value
-    if is_registered(value):
-        info = registry_info(value)
-        return {"type": info.kind, "name": info.name, "params": loggable(info.params)}
-    if isinstance(value, Mapping):
-        return {str(key): loggable(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [loggable(item) for item in value]
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json", exclude_none=True)
-    return getattr(value, "__name__", None) or str(value)
+def _package(factory: Callable[..., Any]) -> str:
+    return factory.__module__.partition(".")[0]

@@ -133,7 +133,7 @@ async def _inside(gate: Gate) -> AsyncIterator[None]:
 
 
 async def _prepare_task(provider: _Provider, task: str, config: Any) -> None:
-    key = (task, json.dumps(loggable(config), sort_keys=True, default=str))
+    key = (task, json.dumps(loggable(config, keep_secrets=True), sort_keys=True, default=str))
     if key in provider.ready:
         return
     async with provider.lock:  # building one image twice at once helps nobody

@@ -19,6 +19,7 @@ from proctor.schema import (
     ToolCallError,
     ToolEvent,
     quick_id,
+    redact_text,
 )
 from proctor.tool._def import ToolDef
 from proctor.tool._signature import tool_signature
@@ -79,9 +80,11 @@ async def run_call(
     except Exception as failure:
         told = _told(failure)
         if told is None:
-            event.error = ToolCallError(type="unknown", message=f"{type(failure).__name__}: {failure}")
+            said = redact_text(f"{type(failure).__name__}: {failure}")
+            event.error = ToolCallError(type="unknown", message=said)
             raise
         content, error = told
+        error.message = redact_text(error.message, forms=False)  # the task's own passwords are the model's business
         event.failed = None
     finally:
         event.pending = None
