@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,9 @@ except ImportError:  # Windows has no flock: logs there have no lease
     fcntl = None
 
 __all__ = ["FileStore"]
+
+_LOCK_TRIES = 100
+_LOCK_PAUSE = 0.002  # seconds
 
 
 class FileStore(LogStore):
@@ -104,9 +108,7 @@ class _FileSink(LogSink):
         self._handle = handle
         self._end = 0  # of the segments; the directory stands there
         self._size = 0  # of the file
-        if fcntl is not None:
-            with suppress(OSError):  # some network file systems have no locks
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(handle)
 
     def commit(self, segment: bytes, directory: bytes | bytearray) -> None:
         offset = self._end
@@ -123,8 +125,29 @@ class _FileSink(LogSink):
             self._handle = -1
 
 
+def _lock(handle: int) -> None:
+    """Hold the lock of a new log. A reader that asks whether it is live (see ``live``) holds it for a moment."""
+    if fcntl is None:
+        return
+    for _ in range(_LOCK_TRIES):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            _wait(_LOCK_PAUSE)
+        except OSError:  # some network file systems have no locks
+            return
+
+
+def _wait(seconds: float) -> None:
+    time.sleep(seconds)
+
+
 def _write(handle: int, segment: bytes, directory: bytes | bytearray, offset: int) -> None:
-    """One ``pwritev`` for both, so that a reader sees the log before the commit or after it, barring a short write."""
+    """One ``pwritev`` for both, so that a dead process leaves the log as it was before the commit or as it is after it.
+
+    Readers may still see it in part, while the kernel copies (see ``_steady``).
+    """
     total = len(segment) + len(directory)
     if hasattr(os, "pwritev"):
         done = os.pwritev(handle, [segment, directory], offset)

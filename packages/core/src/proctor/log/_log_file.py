@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,6 +17,7 @@ from proctor.log._expand import Resolve, expand_pools, parse_sample, resolve_tre
 from proctor.log._json import array_items, decode, validate
 from proctor.log._layout import sample_member, sample_order
 from proctor.log._location import store_for
+from proctor.log._steady import steadily
 from proctor.log._summary import summarise
 from proctor.log._zip_format import LOCAL_MAGIC, Entry
 from proctor.log._zip_read import BadLogError, ZipReader
@@ -33,6 +34,8 @@ _WHOLE = 256 << 20  # bytes up to which a log that is read as a whole is read in
 _HEAD = 1 << 16  # bytes of a .json log that are looked at first for its header
 _PROBE = re.compile(r"\s*(.)", re.DOTALL)
 
+_T = TypeVar("_T")
+
 _reductions = TypeAdapter(list[EvalSampleReductions])
 _summaries = TypeAdapter(list[EvalSampleSummary])
 
@@ -44,8 +47,9 @@ class SampleNotFoundError(UsageError, IndexError):
 class LogFile(ABC):
     """A log that can be read in parts."""
 
-    def __init__(self, location: str) -> None:
+    def __init__(self, location: str, store: LogStore, name: str, stat: Stat) -> None:
         self.location = location
+        self._store, self._name, self._stat = store, name, stat
 
     @abstractmethod
     def header(self, reductions: bool = True) -> EvalLog:
@@ -89,42 +93,57 @@ def open_log(location: str, format: Literal["auto", "eval", "json"] = "auto", *,
         BadLogError: what is there is not a log.
     """
     store, name = store_for(location)
-    try:
-        stat = store.stat(name)
+
+    def kind(stat: Stat) -> tuple[str, Stat]:
         start = store.read(name, 0, 64)
+        return (_kind(start) if format == "auto" else format), stat
+
+    try:
+        found, stat = steadily(store, name, store.stat(name), kind)
+        if found == "eval":
+            return EvalFile(location, store, name, stat, whole=whole)
+        return JsonFile(location, store, name, stat)
     except IsADirectoryError as error:
         raise BadLogError(
             f"{location} is a folder, not a log: `proctor log list {location}` shows the logs in it."
         ) from error
-    is_zip = start[:4] in (LOCAL_MAGIC, _EMPTY_ZIP)
-    try:
-        if format == "eval" or (format == "auto" and is_zip):
-            return EvalFile(location, store, name, stat, whole=whole)
-        if format == "json" or re.match(rb"\s*\{", start):
-            return JsonFile(location, store, name, stat)
-        what = "empty" if stat.size == 0 else f"its first bytes are {start[:8]!r}"
-        raise BadLogError(f"neither a ZIP archive nor a JSON object ({what})")
     except BadLogError as error:
         raise BadLogError(f"{location} is not an evaluation log: {error}") from error
+
+
+def _kind(start: bytes) -> Literal["eval", "json"]:
+    """The format of a log that begins with these bytes."""
+    if start[:4] in (LOCAL_MAGIC, _EMPTY_ZIP):
+        return "eval"
+    if re.match(rb"\s*\{", start):
+        return "json"
+    what = f"its first bytes are {start[:8]!r}" if start else "empty"
+    raise BadLogError(f"neither a ZIP archive nor a JSON object ({what})")
 
 
 class EvalFile(LogFile):
     """A log in the ``.eval`` format."""
 
     def __init__(self, location: str, store: LogStore, name: str, stat: Stat, *, whole: bool = False) -> None:
-        super().__init__(location)
-        self.etag = stat.etag
-        if whole and stat.size <= _WHOLE:
-            data = memoryview(store.read(name))
-            self.zip = ZipReader(lambda start, end: bytes(data[start:end]), len(data))
-        else:
-            self.zip = ZipReader(lambda start, end: store.read(name, start, end), stat.size)
+        super().__init__(location, store, name, stat)
+        self._open(stat)
+        if whole and self._stat.size <= _WHOLE:
+            self.zip.load()
+
+    def _open(self, stat: Stat) -> None:
+        """Read the directory. What it lists stays where it is as long as the file is the same: commits only append."""
+        store, name = self._store, self._name
+
+        def directory(stat: Stat, salvage: bool = False) -> tuple[ZipReader, Stat]:
+            return ZipReader(lambda start, end: store.read(name, start, end), stat.size, salvage=salvage), stat
+
+        self.zip, self._stat = steadily(store, name, stat, directory, lambda stat: directory(stat, salvage=True))
 
     def header(self, reductions: bool = True) -> EvalLog:
         if "header.json" in self.zip:
             log = self._parse("header.json", lambda raw: validate(EvalLog, raw))
             if reductions and "reductions.json" in self.zip:
-                log.reductions = self._reductions()
+                log.reductions = self._parse("reductions.json", _parse_reductions)
         elif "_journal/start.json" in self.zip:
             log = self._parse("_journal/start.json", lambda raw: validate(EvalLog, raw))
             log.status = "started"
@@ -136,20 +155,32 @@ class EvalFile(LogFile):
             raise BadLogError(
                 f"{self.location} is not an evaluation log: it has neither header.json nor _journal/start.json"
             )
-        log.etag = self.etag
+        log.etag = self._stat.etag
         return _derived(log, self.location)
 
-    def _reductions(self) -> list[EvalSampleReductions]:
-        raw = self.zip.read("reductions.json")
-        try:
-            return _reductions.validate_json(raw)
-        except ValidationError:  # lone surrogates, or no array
-            value = decode(raw)
-            return _reductions.validate_python(value) if isinstance(value, list) else []
+    def _parse(self, name: str, parse: Callable[[bytes], _T]) -> _T:
+        """What ``parse`` makes of a member."""
+        return self._steadily(name, lambda: parse(self._content(name)))
 
-    def _parse(self, name: str, parse: Any) -> Any:
+    def _content(self, name: str) -> bytes:
         try:
-            return parse(self.zip.read(name))
+            return self.zip.read(name)
+        except KeyError:  # another log stands there now
+            raise BadLogError(f"{self.location}: {name} is not there any more.") from None
+
+    def _steadily(self, name: str, read: Callable[[], _T]) -> _T:
+        """What ``read`` makes of a member; of the log that stands there now when it was replaced by another."""
+
+        def again(stat: Stat) -> _T:
+            if stat.etag != self._stat.etag:
+                self._open(stat)
+            return self._explained(name, read)
+
+        return steadily(self._store, self._name, self._stat, again)
+
+    def _explained(self, name: str, read: Callable[[], _T]) -> _T:
+        try:
+            return read()
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
             where = ".".join(map(str, first["loc"]))
@@ -191,21 +222,22 @@ class EvalFile(LogFile):
         return self._sample(name, resolve)
 
     def _sample(self, name: str, resolve: Resolve) -> EvalSample:
-        found: EvalSample = self._parse(name, lambda raw: parse_sample(raw, resolve))
-        return found
+        return self._parse(name, lambda raw: parse_sample(raw, resolve))
+
+    def _tables(self) -> list[str]:
+        """The members that hold summaries."""
+        return ["summaries.json"] if "summaries.json" in self.zip else self.journal("summaries")
 
     def page(self, offset: int, limit: int) -> list[EvalSampleSummary]:
-        names = ["summaries.json"] if "summaries.json" in self.zip else self.journal("summaries")
-        rows = (row for name in names for row in array_items(self.zip.stream(name)))
-        try:
+        def read() -> list[EvalSampleSummary]:
+            rows = (row for name in self._tables() for row in array_items(self.zip.stream(name)))
             return [EvalSampleSummary.model_validate(row) for row in islice(rows, offset, offset + limit)]
-        except ValueError as error:
-            raise BadLogError(f"{self.location}: the summaries cannot be read: {error}") from error
+
+        return self._steadily("a member with summaries", read)
 
     def summaries(self) -> list[EvalSampleSummary]:
-        names = ["summaries.json"] if "summaries.json" in self.zip else self.journal("summaries")
         rows: dict[tuple[str, int], EvalSampleSummary] = {}
-        for name in names:
+        for name in self._tables():
             for row in self._parse(name, _parse_summaries):
                 rows[str(row.id), row.epoch] = row
         return list(rows.values())
@@ -222,21 +254,34 @@ def _parse_summaries(raw: bytes) -> list[EvalSampleSummary]:
         return _summaries.validate_python(decode(raw))
 
 
+def _parse_reductions(raw: bytes) -> list[EvalSampleReductions]:
+    try:
+        return _reductions.validate_json(raw)
+    except ValidationError:  # lone surrogates, or no array
+        value = decode(raw)
+        return _reductions.validate_python(value) if isinstance(value, list) else []
+
+
 class JsonFile(LogFile):
     """A log in the ``.json`` format. Everything but the header needs the whole file."""
 
     def __init__(self, location: str, store: LogStore, name: str, stat: Stat) -> None:
-        super().__init__(location)
-        self._store, self._name, self._stat = store, name, stat
+        super().__init__(location, store, name, stat)
         self._log: EvalLog | None = None
 
     def header(self, reductions: bool = True) -> EvalLog:
-        log = self._validated(_json_header(self._store, self._name, self._stat.size, self.location))
-        log.etag = self._stat.etag
+        return steadily(self._store, self._name, self._stat, self._header)
+
+    def _header(self, stat: Stat) -> EvalLog:
+        log = self._validated(_json_header(self._store, self._name, stat.size, self.location))
+        log.etag = stat.etag
         return _derived(log, self.location)
 
     def whole(self, resolve: Resolve = False) -> EvalLog:
         """The log with all samples."""
+        return steadily(self._store, self._name, self._stat, lambda stat: self._whole(stat, resolve))
+
+    def _whole(self, stat: Stat, resolve: Resolve) -> EvalLog:
         raw = self._store.read(self._name)
         if resolve:
             tree = self._tree(raw)
@@ -251,7 +296,7 @@ class JsonFile(LogFile):
                 log = self._validated(self._tree(raw))
         for sample in log.samples or ():
             expand_pools(sample)
-        log.etag = self._stat.etag
+        log.etag = stat.etag
         return _derived(log, self.location)
 
     def text(self) -> str:
@@ -263,7 +308,8 @@ class JsonFile(LogFile):
             tree = decode(raw)
         except ValueError as error:
             raise BadLogError(
-                f"{self.location} is not whole JSON ({error}). Try `proctor log recover {self.location}`."
+                f"{self.location} is not whole JSON ({error}). If its run has died, `proctor log recover "
+                f"{self.location}` makes a log of what is whole."
             ) from error
         if not isinstance(tree, dict):
             raise BadLogError(f"{self.location} is not an evaluation log: it is no JSON object")

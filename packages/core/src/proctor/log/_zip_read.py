@@ -45,14 +45,14 @@ class BadLogError(UsageError):
 class ZipReader:
     """The members of an archive of ``size`` bytes that ``read(start, end)`` gives bytes of.
 
-    Where the directory is damaged or missing (a write was cut), the members are found by their own headers, and
-    ``torn`` is true.
+    Where the directory is damaged or missing (a write was cut), ``salvage`` has the members found by their own
+    headers, and ``torn`` is true.
 
     Raises:
-        BadLogError: if it is no archive.
+        BadLogError: if it is no archive, or one without a whole directory and not to be salvaged.
     """
 
-    def __init__(self, read: ReadRange, size: int) -> None:
+    def __init__(self, read: ReadRange, size: int, *, salvage: bool = True) -> None:
         self._read = read
         self._size = size
         self._directory = b""
@@ -60,9 +60,17 @@ class ZipReader:
         try:
             self._directory, self._count = _directory(read, size)
         except BadLogError:
-            if read(0, 4) != LOCAL_MAGIC:
+            if not salvage or read(0, 4) != LOCAL_MAGIC:
                 raise
             self._walk()
+
+    def load(self) -> None:
+        """Read all members at once, for who wants most of them.
+
+        The directory that is known already stays: what it lists is not written any more, whatever a writer appends.
+        """
+        data = memoryview(self._read(0, self._size))
+        self._read = lambda start, end: bytes(data[start:end])
 
     def _walk(self) -> list[Entry]:
         self.torn = True
@@ -215,6 +223,8 @@ def _try_end(read: ReadRange, tail: bytes, tail_start: int, end: int) -> tuple[b
         tail[offset - tail_start : offset - tail_start + length] if offset >= tail_start else read(offset, place)
     )
     if len(directory) != length or (count and directory[:4] != CENTRAL_MAGIC):
+        return None
+    if directory.count(CENTRAL_MAGIC) < count:  # another commit has overwritten a part of it since its end was read
         return None
     return directory, count
 
