@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import pytest
@@ -15,6 +15,7 @@ from proctor.scorer import (
     Metric,
     SampleScore,
     Score,
+    Value,
     accuracy,
     bootstrap_stderr,
     grouped,
@@ -189,6 +190,18 @@ def test_an_author_can_write_an_accumulator() -> None:
 )
 def test_values_become_numbers(value: Any, number: float) -> None:
     assert value_to_float()(value) == number
+
+
+@pytest.mark.parametrize("make", [mean, accuracy, std, var, stderr, bootstrap_stderr])
+def test_dicts_and_lists_are_told_of_once_a_metric(
+    make: Callable[[], Metric], caplog: pytest.LogCaptureFixture
+) -> None:
+    values: list[Value] = [{"a": 1}, {"a": 2}, [1], [2]]
+    for _ in range(2):
+        caplog.clear()
+        assert make()([SampleScore(Score(value=value)) for value in values]) == 0
+        assert caplog.text.count("scores that are a dict, such as {'a': 1}, are no numbers") == 1
+        assert caplog.text.count("scores that are a list, such as [1],") == 1
 
 
 def test_what_is_no_number_is_0_and_said_once(caplog: pytest.LogCaptureFixture) -> None:

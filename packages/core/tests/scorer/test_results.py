@@ -282,9 +282,24 @@ def test_a_list_may_hold_metrics_of_the_whole_and_of_keys() -> None:
     assert values_of(rows[1]) == {"mean": 0.25, "pair_x": 1.0, "pair_y": 2.0}
 
 
-def test_a_key_that_never_comes_has_no_row_and_an_unscored_sample_is_unscored_in_all() -> None:
-    (row,) = build(made({"a": [mean()], "zz": [mean()]}), [[{"a": 1}], [NAN], [...]])
+def test_an_unscored_sample_is_unscored_in_all_keys() -> None:
+    (row,) = build(made({"a": [mean()]}), [[{"a": 1}], [NAN], [...]])
     assert (row.name, row.scored_samples, row.unscored_samples) == ("a", 1, 1)
+
+
+@pytest.mark.parametrize(
+    "metrics", [{"zz": [mean()], "a": [mean()], "y*": [mean()]}, [{"zz": [mean()]}, {"a": [mean()]}]]
+)
+def test_a_key_that_was_named_and_never_comes_has_a_row_without_scores(metrics: Any) -> None:
+    *_, missing, row = build(made(metrics), [[{"a": 1}], [{"a": 0}]])
+    assert (missing.name, missing.scored_samples, missing.unscored_samples) == ("zz", 0, 2)
+    assert math.isnan(missing.metrics["mean"].value)
+    assert (row.name, row.scored_samples, row.unscored_samples) == ("a", 2, 0)
+
+
+def test_a_key_that_some_scores_lack_is_unscored_there() -> None:
+    (row,) = build(made({"a": [mean()]}), [[{"a": 1}], [{"A": 1}], [{}]])
+    assert (row.scored_samples, row.unscored_samples, values_of(row)) == (1, 2, {"mean": 1.0})
 
 
 def test_metrics_of_keys_need_dicts() -> None:

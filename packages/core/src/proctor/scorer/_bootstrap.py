@@ -8,6 +8,7 @@ from typing import Self
 from proctor.scorer._decorators import metric
 from proctor.scorer._sums import floats
 from proctor.scorer._types import Accumulator, AccumulatorMetric, Metric, SampleScore, ValueToFloat
+from proctor.scorer._value import of_metric
 from proctor.scorer._value import to_float as default_to_float
 
 # Beyond this many scores, means of resamples are drawn from the normal distribution that they follow by the central
@@ -58,4 +59,5 @@ def bootstrap_stderr(num_samples: int = 1000, to_float: ValueToFloat = default_t
         to_float: from a score's value to a number.
         seed: of the random numbers: the same scores give the same result.
     """
-    return AccumulatorMetric(lambda: _Bootstrap(to_float, num_samples, seed))
+    convert = of_metric(to_float)
+    return AccumulatorMetric(lambda: _Bootstrap(convert, num_samples, seed))

@@ -5,6 +5,7 @@ from typing import Self
 from proctor.scorer._decorators import metric
 from proctor.scorer._sums import ExactSum
 from proctor.scorer._types import Accumulator, AccumulatorMetric, Metric, SampleScore, ValueToFloat
+from proctor.scorer._value import of_metric
 from proctor.scorer._value import to_float as default_to_float
 
 
@@ -35,10 +36,12 @@ def accuracy(to_float: ValueToFloat = default_to_float) -> Metric:
     Args:
         to_float: from a score's value to a number.
     """
-    return AccumulatorMetric(lambda: _Mean(to_float))
+    convert = of_metric(to_float)
+    return AccumulatorMetric(lambda: _Mean(convert))
 
 
 @metric
 def mean() -> Metric:
     """The mean of the scores."""
-    return AccumulatorMetric(lambda: _Mean(default_to_float))
+    convert = of_metric(default_to_float)
+    return AccumulatorMetric(lambda: _Mean(convert))

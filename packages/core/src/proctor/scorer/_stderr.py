@@ -7,6 +7,7 @@ from typing import Self
 from proctor.scorer._decorators import metric
 from proctor.scorer._sums import ExactSum
 from proctor.scorer._types import Accumulator, AccumulatorMetric, Metric, SampleScore, ValueToFloat
+from proctor.scorer._value import of_metric
 from proctor.scorer._value import to_float as default_to_float
 from proctor.scorer._variance import Spread
 
@@ -88,6 +89,7 @@ def stderr(to_float: ValueToFloat = default_to_float, cluster: str | None = None
         cluster: the metadata field that says which samples belong together (such as questions on one text), since
             their scores are not independent.
     """
+    convert = of_metric(to_float)
     if cluster is None:
-        return AccumulatorMetric(lambda: _StandardError(to_float))
-    return AccumulatorMetric(lambda: _ClusteredError(to_float, cluster))
+        return AccumulatorMetric(lambda: _StandardError(convert))
+    return AccumulatorMetric(lambda: _ClusteredError(convert, cluster))

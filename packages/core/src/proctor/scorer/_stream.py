@@ -15,6 +15,8 @@ from proctor.scorer._decorators import is_factory
 from proctor.scorer._reducers import is_nan
 from proctor.scorer._types import Metric, MetricsSpec, SampleScore
 
+_WILD = frozenset("*?[")
+
 
 class MetricPlan:
     """Metrics as declared, taken apart: those of the whole score, and those of keys of dicts (by pattern, in order)."""
@@ -48,10 +50,15 @@ class MetricPlan:
         ]
 
     def key_order(self, keys: Sequence[str]) -> list[str]:
-        """``keys`` in the order in which the patterns ask for them; with no scores, the patterns themselves."""
+        """``keys`` in the order in which the patterns ask for them; with no scores, the patterns themselves.
+
+        A key that was named, not meant by a pattern, stands among them even if no score has it.
+        """
         ordered: dict[str, None] = {}
         for pattern, _ in self.keyed:
             ordered.update(dict.fromkeys(key for key in keys if key == pattern or fnmatchcase(key, pattern)))
+            if not _WILD.intersection(pattern):
+                ordered[pattern] = None
         return list(ordered) if keys else list(dict.fromkeys(pattern for pattern, _ in self.keyed))
 
 

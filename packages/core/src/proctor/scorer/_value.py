@@ -23,6 +23,7 @@ def value_to_float(
     that is a number, ``yes``, ``true``, ``no`` or ``false`` (in any case) is read. Anything else is 0, with a warning.
     """
     meant = ((noanswer, 0.0), (incorrect, 0.0), (partial, 0.5), (correct, 1.0))
+    told: set[type] = set()
     known: dict[Any, float] = {name: number for name, number in meant if isinstance(name, (str, int, float))}
 
     def convert(value: Any) -> float:
@@ -33,12 +34,20 @@ def value_to_float(
         if kind is str:
             number = known.get(value)
             return _read(value) if number is None else number
+        if kind is dict or kind is list:
+            _tell_of_parts(value, told)
+            return 0.0
         if isinstance(value, (bool, int, float)):
             return float(known.get(value, value))
         # A missing value counts as 0 wherever it is allowed: in a dict of scores.
         return 0.0 if value is None else _unknown(value)
 
     return convert
+
+
+def of_metric(given: ValueToFloat) -> ValueToFloat:
+    """What a metric converts with that was ``given`` a function: the default warns of dicts and lists once a metric."""
+    return value_to_float() if given is to_float else given
 
 
 def _read(text: str) -> float:
@@ -49,6 +58,18 @@ def _read(text: str) -> float:
         return float(text)
     except ValueError:
         return _unknown(text)
+
+
+def _tell_of_parts(value: dict[str, Any] | list[Any], told: set[type]) -> None:
+    kind = type(value)
+    if kind not in told:
+        told.add(kind)
+        logger.warning(
+            "scores that are a %s, such as %s, are no numbers and count as 0: for a dict, give metrics by key, such as "
+            "metrics={'*': [mean()]}",
+            kind.__name__,
+            repr(value)[:80],
+        )
 
 
 def _unknown(value: Any) -> float:

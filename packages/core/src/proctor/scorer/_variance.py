@@ -6,6 +6,7 @@ from typing import Self
 from proctor.scorer._decorators import metric
 from proctor.scorer._sums import Moments
 from proctor.scorer._types import Accumulator, AccumulatorMetric, Metric, SampleScore, ValueToFloat
+from proctor.scorer._value import of_metric
 from proctor.scorer._value import to_float as default_to_float
 
 
@@ -42,7 +43,8 @@ def var(to_float: ValueToFloat = default_to_float) -> Metric:
     Args:
         to_float: from a score's value to a number.
     """
-    return AccumulatorMetric(lambda: Spread(to_float))
+    convert = of_metric(to_float)
+    return AccumulatorMetric(lambda: Spread(convert))
 
 
 @metric
@@ -52,4 +54,5 @@ def std(to_float: ValueToFloat = default_to_float) -> Metric:
     Args:
         to_float: from a score's value to a number.
     """
-    return AccumulatorMetric(lambda: _Deviation(to_float))
+    convert = of_metric(to_float)
+    return AccumulatorMetric(lambda: _Deviation(convert))
