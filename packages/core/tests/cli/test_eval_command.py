@@ -253,23 +253,26 @@ def test_json_and_a_display_do_not_go_together(engine: Engine, capsys: pytest.Ca
     assert "leave one of the two out" in capsys.readouterr().err
 
 
-def _a_unit(total: int | None, epochs: int) -> SimpleNamespace:
-    return SimpleNamespace(id="ab12", name="quiz", model=SimpleNamespace(name="a/b"), total=total, epochs=epochs)
+def _a_unit(total: int | None, epochs: int, label: str = "") -> SimpleNamespace:
+    model = SimpleNamespace(name="a/b")
+    return SimpleNamespace(id="ab12", name="quiz", label=label, model=model, total=total, epochs=epochs)
 
 
 def test_a_dry_run_shows_the_plan(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
-    engine.units = (_a_unit(30, 3), _a_unit(None, 1))
+    engine.units = (_a_unit(30, 3), _a_unit(None, 1), _a_unit(1, 1, "subject=law"))
     assert main(["eval", "q.py", "--dry-run"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
-        "This would run 2 units (a task with a model):",
+        "This would run 3 units (a task with a model):",
         "  quiz · a/b · 30 samples (3 epochs) · ab12",
         "  quiz · a/b · samples of unknown number · ab12",
+        "  quiz · subject=law · a/b · 1 sample · ab12",
     ]
     assert main(["eval", "q.py", "--dry-run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["units"][0] == {
         "unit": "ab12",
         "task": "quiz",
+        "label": None,
         "model": "a/b",
         "samples": 30,
         "epochs": 3,

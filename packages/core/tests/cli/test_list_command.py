@@ -81,7 +81,16 @@ def test_nothing_found_says_what_a_task_is(capsys: pytest.CaptureFixture[str]) -
     assert "@task" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("arguments", "says"), [(["nowhere"], "nowhere"), (["-F", "light"], "not NAME=VALUE")])
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nowhere"], "nowhere"),
+        (["-F", "light"], "not NAME=VALUE or NAME~=VALUE: for tasks marked @task(light=True), `-F light=true` lists"),
+        (["-F", "=3"], "`-F light=true` lists them"),
+        (["-F"], "`proctor list tasks --help` lists what there is"),
+        (["--josn"], "`proctor list tasks --help` lists what there is"),
+    ],
+)
 def test_what_makes_no_sense_is_refused(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "tasks", *arguments]) == 2
     assert says in capsys.readouterr().err

@@ -49,9 +49,9 @@ def raising(error: BaseException) -> Any:
         (
             click.ClickException("bad.\n\tOne,\n\ttwo"),
             2,
-            "Error: bad. One, two\n`proctor --help` lists what there is.\n",
+            "Error: bad. One, two\n`proctor x --help` lists what there is.\n",
         ),
-        (click.ClickException("bad"), 2, "Error: bad\n`proctor --help` lists what there is.\n"),
+        (click.ClickException("bad"), 2, "Error: bad\n`proctor x --help` lists what there is.\n"),
         (KeyboardInterrupt(), 130, ""),
         (click.Abort(), 130, ""),
     ],

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from display_snapshots import UNIT, at, finished
 
-from proctor.display import NoneDisplay, PlainDisplay, UnitSnapshot
+from proctor.display import GateSnapshot, NoneDisplay, PlainDisplay, UnitSnapshot
 
 
 @pytest.fixture
@@ -25,7 +25,8 @@ def test_a_line_every_few_seconds_of_the_run_and_no_more(stream: io.StringIO) ->
     assert lines[0] == "quiz · mock/model · 50 samples"
     assert len(lines) == 3
     assert lines[1] == (
-        "[0:05] quiz · 5/50 10% · accuracy 0.600 · 3 errors (TimeoutError 2, ValueError 1) · 1/s · 0:45 left"
+        "[0:05] quiz · 5/50 10% · accuracy 0.600 · 3 errors (TimeoutError 2, ValueError 1) · 3 retries · 1/s · "
+        "0:45 left · openai 37/40 (+3 waiting) · subprocesses 2/2"
     )
 
 
@@ -47,8 +48,49 @@ def test_many_running_units_share_a_line(stream: io.StringIO) -> None:
     display.start(at(0, *units))
     display.update(at(6, *units))
     assert stream.getvalue().splitlines()[1] == (
-        "[0:06] 9 units · 8 running, 1 waiting · 80 samples done · 24 errors (TimeoutError 16, ValueError 8)"
+        "[0:06] 9 units · 8 running, 1 waiting · 80 samples done · 24 errors (TimeoutError 16, ValueError 8) · "
+        "24 retries · openai 37/40 (+3 waiting) · subprocesses 2/2"
     )
+
+
+def test_a_server_that_does_not_answer_is_named_with_its_reason(stream: io.StringIO) -> None:
+    display = PlainDisplay(stream, interval=5)
+    dead = replace(UNIT, done=0, errors={}, metrics=(), retries=12, retry_cause="connection refused:\n http://x/v1")
+    display.start(at(0, dead))
+    display.update(at(5, dead))
+    assert "0/50 0% · 12 retries (connection refused: http://x/v1)" in stream.getvalue()
+
+
+def test_the_first_error_of_a_kind_is_told_with_its_place_at_once_and_once(stream: io.StringIO) -> None:
+    display = PlainDisplay(stream, interval=100)
+    unit = replace(UNIT, error_examples={"ValueError": "quiz.py:12: ValueError('no answer')"})
+    display.start(at(0))
+    display.update(at(1, unit))
+    display.update(at(2, unit))
+    assert stream.getvalue().splitlines()[1:] == ["[0:01] quiz · first ValueError: quiz.py:12: ValueError('no answer')"]
+
+
+def test_units_of_a_sweep_are_told_apart_and_gates_have_a_line(stream: io.StringIO) -> None:
+    display = PlainDisplay(stream, interval=5)
+    units = [replace(UNIT, label=f"temperature={t}", retried=1) for t in (0.2, 0.4)]
+    display.start(at(0, *units))
+    display.update(at(5, *units))
+    lines = stream.getvalue().splitlines()
+    assert lines[1].startswith("[0:05] quiz temperature=0.2 (mock/model) · 10/50 20% · ")
+    assert "1 sample run again" in lines[1]
+    assert lines[2].startswith("[0:05] quiz temperature=0.4 (mock/model)")
+    assert lines[3] == "[0:05] all · openai 37/40 (+3 waiting) · subprocesses 2/2"
+
+
+def test_a_limit_that_moves_shows_which_way_it_went(stream: io.StringIO) -> None:
+    display = PlainDisplay(stream, interval=1)
+    for second, limit in enumerate((20, 40, 40, 36)):
+        display.update(replace(at(second), gates=(GateSnapshot("openai", 20, limit),)))
+    assert [line.rpartition(" · ")[2] for line in stream.getvalue().splitlines()] == [
+        "openai 20/40↑",
+        "openai 20/40↑",
+        "openai 20/36↓",
+    ]
 
 
 def test_an_unknown_number_of_samples_is_said_to_be_unknown(stream: io.StringIO) -> None:

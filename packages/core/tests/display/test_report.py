@@ -77,9 +77,42 @@ def test_a_finished_unit_says_all_that_was_asked_for() -> None:
 def test_units_are_separated_and_scorers_named_when_there_are_several() -> None:
     two = replace(finished(), results=(MetricSnapshot("match", "mean", 1.0), MetricSnapshot("f1", "mean", 0.5)))
     lines = report_text([finished(), two])
-    assert lines.count("") == 1
+    assert lines.count("") == 2  # the second one stands before the table
     assert "  match/mean  1.000" in lines
     assert "  f1/mean     0.500" in lines
+
+
+def test_several_units_end_in_a_table_that_says_what_differs_and_what_befell_them() -> None:
+    units = [
+        replace(finished(), label="temperature=0.2"),
+        replace(UNIT, label="temperature=0.4", status="error", done=1, errors={"OSError": 1}, retried=1),
+    ]
+    lines = report_text(units)
+    assert lines[0] == "quiz · temperature=0.2 · mock/model · done in 1:02"
+    befell = "3 errors (TimeoutError 2, ValueError 1), 4 stopped at a limit (token 4)"
+    assert lines[-4:] == [
+        "",
+        "task  with             model       status  score                   scored  outcomes",
+        f"quiz  temperature=0.2  mock/model  done    accuracy 0.617 ± 0.071  47/50   {befell}",
+        f"quiz  temperature=0.4  mock/model  failed{'':34}1 error (OSError 1), 1 sample run again",
+    ]
+    assert "with" not in report_text([finished(), finished()])[-3]
+
+
+def test_errors_are_shown_once_and_with_their_place() -> None:
+    place, error = "quiz.py:12", "ValueError('no answer')"
+    examples = {"ValueError": f"{place}: {error}", "OSError": "quiz.py:3: OSError('gone')"}
+    failed = replace(UNIT, status="error", error=error, error_place=place, error_examples=examples)
+    assert [line.split(maxsplit=1) for line in report_text([failed]) if ".py" in line] == [
+        ["error", "quiz.py:12: ValueError('no answer')"],
+        ["first", "quiz.py:3: OSError('gone')"],
+    ]
+
+
+def test_repeated_requests_have_a_reason() -> None:
+    lines = report_text([replace(finished(), retry_cause="429: slow down")])
+    assert "  retries        3 retries (429: slow down)" in lines
+    assert "  tokens         12.3k in, 678 out" in lines
 
 
 def test_a_failed_unit_says_why_in_one_line() -> None:

@@ -99,6 +99,61 @@ def test_the_frame_shows_progress_score_time_left_gates_tokens_and_errors() -> N
     assert len(lines) == 3
 
 
+def test_why_nothing_moves_has_a_line_of_its_own() -> None:
+    screen = Screen(width=70)
+    dead = replace(UNIT, errors={}, retries=12, retry_cause="connection refused: http://127.0.0.1:9/v1")
+    screen.display.start(at(0, dead, replace(dead, model="mock/b", retries=1)))
+    lines = screen.text().splitlines()
+    assert lines[-1] == "13 retries (connection refused: http://127.0.0.1:9/v1)"
+    assert "retries" not in lines[-2]
+
+
+def test_an_error_of_the_commonest_kind_is_shown_with_its_place() -> None:
+    screen = Screen(width=60)
+    examples = {"ValueError": "quiz.py:3: ValueError('b')", "TimeoutError": "quiz.py:12: TimeoutError('" + "a" * 80}
+    screen.display.start(at(0, replace(UNIT, error_examples=examples, retried=2)))
+    lines = screen.text().splitlines()
+    assert lines[-2] == "errors: TimeoutError 2, ValueError 1"
+    assert lines[-1].startswith("  quiz.py:12: TimeoutError('aaa")
+    screen.resize(120)
+    screen.display.update(at(1, replace(UNIT, retried=2)))
+    assert "2 samples run again" in screen.text()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+@pytest.mark.parametrize(
+    ("changes", "telling"),
+    [
+        ([{"model": "openai/gpt-5"}, {"model": "openai/gpt-5-mini"}], ["/gpt-5 ", "5-mini"]),
+        ([{"label": "temperature=0.2"}, {"label": "temperature=0.4"}], ["=0.2", "=0.4"]),
+        ([{"name": "history"}, {"name": "law"}], ["history", "law"]),
+    ],
+)
+def test_at_every_width_rows_show_what_tells_them_apart(
+    width: int, changes: list[dict[str, str]], telling: list[str]
+) -> None:
+    screen = Screen(width=width)
+    common = replace(UNIT, name="a_task_with_a_long_name", model="openai/a-model-with-a-long-name")
+    screen.display.start(at(0, *(replace(common, **change) for change in changes)))
+    for line, text in zip(screen.text().splitlines(), telling, strict=False):
+        assert text in line
+        assert "10/50" in line
+
+
+def test_a_single_unit_has_its_model_where_there_is_room() -> None:
+    screen = Screen(width=80)
+    screen.display.start(at(0))
+    assert screen.text().startswith("quiz  mock/model  10/50")
+
+
+def test_several_units_end_in_a_table() -> None:
+    screen = Screen(width=120, height=TALL)
+    units = [replace(finished(), label=f"temperature={t}") for t in (0.2, 0.4)]
+    screen.display.start(at(0, *units))
+    screen.display.finish(at(62, *units), 0)
+    assert "".join(screen.text().split()) == "".join("".join(report_text(units)).split())
+
+
 @pytest.mark.parametrize("width", [8, 20, 44, 60, 80, 120, 250])
 def test_every_width_holds_one_frame_and_then_only_the_report(width: int) -> None:
     screen = Screen(width=width)
@@ -122,7 +177,8 @@ def test_long_scores_and_long_names_share_the_row(width: int) -> None:
     screen.display.start(at(0, *units))
     first, second, *_ = screen.text().splitlines()
     assert first.startswith("arithmetic")
-    assert second.startswith("bbbbbbbbbb")
+    assert second.startswith("bbb")
+    assert "gpt-5" in second
     assert "match/accur" in first
     assert "stderr" not in first
     assert "10/50" in first

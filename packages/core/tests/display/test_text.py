@@ -46,6 +46,8 @@ def test_counts_name_the_most_frequent_kinds_first_and_sum_up_the_rest() -> None
 def test_one_is_not_many() -> None:
     assert plural(1, "error") == "1 error"
     assert plural(2000, "error") == "2,000 errors"
+    assert (plural(1, "retry"), plural(3, "retry")) == ("1 retry", "3 retries")
+    assert counts(dict.fromkeys("ABC", 1), most=2).endswith("1 other kind")
 
 
 @given(st.text(), st.integers(0, 40))

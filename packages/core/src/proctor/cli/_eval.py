@@ -89,11 +89,14 @@ def _run(tasks: Sequence[str], as_json: bool, **given: Any) -> int:
 
 
 def _show_plan(units: Sequence[Unit]) -> None:
-    click.echo(f"This would run {len(units)} {'unit' if len(units) == 1 else 'units'} (a task with a model):")
+    from proctor.display import plural
+
+    click.echo(f"This would run {plural(len(units), 'unit')} (a task with a model):")
     for unit in units:
-        samples = "samples of unknown number" if unit.total is None else f"{unit.total:,} samples"
+        samples = "samples of unknown number" if unit.total is None else plural(unit.total, "sample")
         epochs = f" ({unit.epochs} epochs)" if unit.epochs > 1 else ""
-        click.echo(f"  {unit.name} · {unit.model.name} · {samples}{epochs} · {unit.id}")
+        label = f" · {unit.label}" if unit.label else ""
+        click.echo(f"  {unit.name}{label} · {unit.model.name} · {samples}{epochs} · {unit.id}")
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:

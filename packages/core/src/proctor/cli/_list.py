@@ -28,7 +28,7 @@ def list_command() -> None:
     "filters",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Only tasks whose attribute has (~=: has not) this value; repeat it.",
+    help="Only tasks with @task(NAME=VALUE), or with NAME~=VALUE those without; repeat it.",
 )
 @click.option("--absolute", is_flag=True, help="Absolute paths, not those relative to this folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -69,13 +69,21 @@ def _plain(task: TaskInfo) -> dict[str, Any]:
     }
 
 
+def _identifier(text: str) -> str:
+    name = text.strip("~= ")
+    return name if name.isidentifier() else "light"
+
+
 def _wanted(task: TaskInfo, filters: Sequence[str]) -> bool:
     from proctor.schema import parse_scalar
 
     for text in filters:
         name, equals, value = text.partition("=")
         if not equals or not name.strip("~ "):
-            raise UsageError(f"-F {text!r} is not NAME=VALUE or NAME~=VALUE.")
+            raise UsageError(
+                f"-F {text!r} is not NAME=VALUE or NAME~=VALUE: for tasks marked @task({_identifier(text)}=True), "
+                f"`-F {_identifier(text)}=true` lists them and `-F {_identifier(text)}~=true` all others."
+            )
         same = task.attribs.get(name.rstrip("~").strip()) == parse_scalar(value)
         if same == name.endswith("~"):
             return False

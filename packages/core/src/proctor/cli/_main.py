@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":  # since click 8.2; its message is the help
             click.echo(error.format_message(), err=True)
             return 2
-        return _tell(error, *_click_message(error), exit_code=2)
+        return _tell(error, *_click_message(error, arguments), exit_code=2)
     except UsageError as error:
         return _tell(error, str(error), "", exit_code=2)
     except BrokenPipeError:
@@ -69,11 +69,25 @@ def _tell(error: Exception, message: str, hint: str, *, exit_code: int) -> int:
     return exit_code
 
 
-def _click_message(error: click.ClickException) -> tuple[str, str]:
+def _click_message(error: click.ClickException, arguments: Sequence[str]) -> tuple[str, str]:
     context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "proctor"
+    command = context.command_path if context is not None else _named_command(arguments)
     # Click lists choices one a line, with tabs.
     return " ".join(error.format_message().split()), f"`{command} --help` lists what there is."
+
+
+def _named_command(arguments: Sequence[str]) -> str:
+    """``proctor list tasks`` from its arguments: click's parser raises without saying which command it parsed for."""
+    from proctor.cli._root import root
+
+    command: click.Command | None = root
+    path = "proctor"
+    for word in arguments:
+        command = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
+        if command is None:
+            break
+        path += f" {word}"
+    return path
 
 
 def _reader_left() -> int:

@@ -21,6 +21,12 @@ __all__ = ["EvalCommand", "ParamType", "Value", "eval_parameters"]
 _REPEATED = ("pairs", "roles", "texts", "specs", "ids")
 _METAVARS: Mapping[str, str] = {"int": "N", "number": "X", "tokens": "N", "text": "TEXT"}
 _OTHER = "Other"
+_ELSEWHERE: Mapping[str, str] = {
+    "-F": " It belongs to `proctor list tasks`, which shows the tasks that have an attribute.",
+    "-l": " Did you mean --limit?",
+    "-m": " Did you mean --model?",
+    "-t": " Did you mean -T?",
+}
 
 
 class Value(ParamType):
@@ -100,7 +106,7 @@ class EvalCommand(click.Command):
             known = [flag for param in self.params for flag in (*param.opts, *param.secondary_opts)]
             known += [flag for option in options for flag in option.off_flags]
             close = difflib.get_close_matches(error.option_name, sorted(set(known)), n=3)
-            hint = f" Did you mean {' or '.join(close)}?" if close else ""
+            hint = f" Did you mean {' or '.join(close)}?" if close else _ELSEWHERE.get(error.option_name, "")
             raise click.UsageError(f"there is no option {error.option_name}.{hint}", ctx) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -23,6 +23,7 @@ def plan_json(units: Sequence[Unit]) -> str:
         {
             "unit": unit.id,
             "task": unit.name,
+            "label": unit.label or None,
             "model": unit.model.name,
             "samples": unit.total,
             "epochs": unit.epochs,
@@ -43,6 +44,7 @@ def _unit(log: EvalLog) -> dict[str, Any]:
     results = log.results
     return {
         "task": unit.name,
+        "label": unit.label or None,
         "model": unit.model,
         "status": log.status,
         "location": unit.location,
@@ -55,7 +57,9 @@ def _unit(log: EvalLog) -> dict[str, Any]:
         "input_tokens": unit.input_tokens,
         "output_tokens": unit.output_tokens,
         "seconds": unit.seconds,
+        "retried_samples": unit.retried,
         "error": unit.error or None,
+        "error_place": unit.error_place or None,
     }
 
 

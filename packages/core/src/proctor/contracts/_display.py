@@ -48,8 +48,13 @@ class UnitSnapshot:
     exception's class name) to a count of samples. ``metrics`` are the running ``(label, value)`` pairs. ``retries``
     counts repeated model requests.
 
-    The last four fields are known at the end: ``results``, ``outcomes`` (a kind such as ``limit:token`` or
-    ``unscored``, and the number of samples it befell), ``seconds`` of wall clock, ``error`` that ended the unit.
+    Known at the end: ``results``, ``outcomes`` (a kind such as ``limit:token`` or ``unscored``, and the number of
+    samples it befell), ``seconds`` of wall clock, ``error`` that ended the unit, and ``error_place``, the line of the
+    task's code that it came from (``quiz.py:12``).
+
+    ``label`` says what tells the unit from others of its name and model (``temperature=0.2``), and is empty when
+    nothing has to. ``retry_cause`` is the latest error after which a request was repeated; ``retried`` counts samples
+    that were run again. ``error_examples`` gives the first error of each kind in ``errors``, with its place.
     """
 
     name: str
@@ -68,6 +73,11 @@ class UnitSnapshot:
     outcomes: Mapping[str, int] = field(default_factory=dict)
     seconds: float | None = None
     error: str = ""
+    error_place: str = ""
+    label: str = ""
+    retry_cause: str = ""
+    retried: int = 0
+    error_examples: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,12 @@ from proctor.contracts import Display, GateSnapshot, MetricSnapshot, RunMessage,
 
 if TYPE_CHECKING:
     from proctor.display._none import NoneDisplay
+    from proctor.display._place import error_place, error_text
     from proctor.display._plain import PlainDisplay, write_line
     from proctor.display._report import report_text
     from proctor.display._results import unit_from_log
     from proctor.display._rich import RichDisplay
+    from proctor.display._text import plural
 
 __all__ = [
     "Display",
@@ -27,8 +29,11 @@ __all__ = [
     "RunSnapshot",
     "UnitSnapshot",
     "default_display",
+    "error_place",
+    "error_text",
     "none_display",
     "plain_display",
+    "plural",
     "report_text",
     "rich_display",
     "unit_from_log",
@@ -40,6 +45,9 @@ _HOME = {
     "NoneDisplay": "_none",
     "PlainDisplay": "_plain",
     "RichDisplay": "_rich",
+    "error_place": "_place",
+    "error_text": "_place",
+    "plural": "_text",
     "report_text": "_report",
     "unit_from_log": "_results",
     "write_line": "_plain",

@@ -11,9 +11,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from proctor.contracts import GateSnapshot, RunSnapshot, UnitSnapshot
+from proctor.contracts import RunSnapshot, UnitSnapshot
+from proctor.display._gates import GateTrends
 from proctor.display._pace import Pace
-from proctor.display._text import counts, duration, headline, number, plural, shorten, tokens
+from proctor.display._text import counts, duration, headline, number, plural, retry_parts, shorten, tokens
 
 __all__ = ["live_view"]
 
@@ -26,10 +27,14 @@ _STYLE: Mapping[str, str] = {
     "cancelled": "yellow",
 }
 _GAP = 2  # columns between two columns
+_GAP_TEXT = " " * _GAP
+_LEAST = 6  # columns below which a name says nothing
 _ORDER = ("running", "scoring", "error", "waiting", "cancelled", "done")  # who stays when there is no room for all
 
 
-def live_view(snapshot: RunSnapshot, paces: Mapping[int, Pace], width: int, height: int) -> RenderableType:
+def live_view(
+    snapshot: RunSnapshot, paces: Mapping[int, Pace], gates: GateTrends, width: int, height: int
+) -> RenderableType:
     """The frame for a terminal of ``width`` x ``height`` characters; what does not fit is left out and counted."""
     room = max(1, height - 5)
     places = _visible(snapshot.units, room)
@@ -38,7 +43,7 @@ def live_view(snapshot: RunSnapshot, paces: Mapping[int, Pace], width: int, heig
     if hidden:
         more = ", ".join(f"{count} {status}" for status, count in hidden.items())
         parts.append(Text(f"  and {more}", style="dim", no_wrap=True, overflow="ellipsis"))
-    parts.extend(_foot(snapshot, width))
+    parts.extend(_foot(snapshot, gates))
     return Group(*parts)
 
 
@@ -51,20 +56,20 @@ def _visible(units: Sequence[UnitSnapshot], room: int) -> list[int]:
 
 def _unit_table(snapshot: RunSnapshot, places: Sequence[int], paces: Mapping[int, Pace], width: int) -> RenderableType:
     """A row for each unit; columns appear by importance as the width allows."""
-    with_model = width >= 100 or len({unit.model for unit in snapshot.units}) > 1
     rows = [(snapshot.units[place], paces.get(place)) for place in places]
-    widths = _widths([unit for unit, _ in rows], width, with_model)
+    telling = _telling(snapshot.units)
+    widths = _widths([unit for unit, _ in rows], width)
     table = Table.grid(padding=(0, _GAP, 0, 0))
     for name, columns in widths.items():
         justify: Literal["left", "right"] = "right" if name in ("count", "left") else "left"
         table.add_column(no_wrap=True, overflow="ellipsis", justify=justify, width=columns)
     for unit, pace in rows:
-        cells = _cells(unit, pace, with_model, widths)
+        cells = _cells(unit, pace, telling, widths)
         table.add_row(*(cells[name] for name in widths), style=_STYLE[unit.status])
     return table
 
 
-def _widths(units: Sequence[UnitSnapshot], width: int, with_model: bool) -> dict[str, int]:
+def _widths(units: Sequence[UnitSnapshot], width: int) -> dict[str, int]:
     """The columns' widths: the name and the scores share what the others leave, and neither takes all of it."""
     fixed = {"count": max((len(_count(unit)) for unit in units), default=1)}
     errors = 10 if any(unit.errors for unit in units) else 0
@@ -72,7 +77,7 @@ def _widths(units: Sequence[UnitSnapshot], width: int, with_model: bool) -> dict
     fixed |= {name: columns for name, columns, least in wanted if columns and width >= least}
     # One gap more than there are: older versions of rich pad the last column too.
     rest = max(1, width - _GAP - sum(columns + _GAP for columns in fixed.values()))
-    names = max((len(_name(unit, with_model)) for unit in units), default=1)
+    names = max((len(_GAP_TEXT.join(filter(None, _parts(unit)))) for unit in units), default=1)
     scores = max((len(_score(unit)) for unit in units), default=0)
     own = min(names, max(rest - scores - _GAP, rest // 2)) if width >= 44 else min(names, rest)
     score = min(scores, rest - own - _GAP)
@@ -82,8 +87,37 @@ def _widths(units: Sequence[UnitSnapshot], width: int, with_model: bool) -> dict
     return {**widths, **fixed}
 
 
-def _name(unit: UnitSnapshot, with_model: bool) -> str:
-    return f"{unit.name}  {unit.model}" if with_model else unit.name
+def _parts(unit: UnitSnapshot) -> tuple[str, str, str]:
+    return unit.name, unit.label, unit.model
+
+
+def _telling(units: Sequence[UnitSnapshot]) -> tuple[bool, ...]:
+    """Which of name, label and model tell one unit from another; of a single one its name."""
+    differ = tuple(len(set(column)) > 1 for column in zip(*map(_parts, units), strict=True))
+    return differ if any(differ) else (True, False, False)
+
+
+def _name(unit: UnitSnapshot, telling: Sequence[bool], room: int) -> Text:
+    """Name, label and model in ``room`` columns: where they don't fit, what all units share goes first."""
+    parts = [(place, text) for place, text in enumerate(_parts(unit)) if text]
+    for place in (2, 1, 0):  # the model goes before the name
+        if _length(parts) > room and not telling[place]:
+            parts = [part for part in parts if part[0] != place]
+    while _length(parts) > room and len(parts) > 1 and room // len(parts) < _LEAST:
+        parts.pop(0)
+    shown = Text(no_wrap=True)
+    for number_of, (place, text) in enumerate(parts):
+        # What is short leaves its share to those after it.
+        share = (room - len(shown.plain) - _GAP * bool(shown)) // (len(parts) - number_of)
+        later = sum(len(each) + _GAP for _, each in parts[number_of + 1 :])
+        free = room - len(shown.plain) - _GAP * bool(shown) - later
+        shown.append(_GAP_TEXT if shown else "")
+        shown.append(shorten(text, max(share, free)), style="bold" if place == 0 else "not bold dim" if place else "")
+    return shown
+
+
+def _length(parts: Sequence[tuple[int, str]]) -> int:
+    return sum(len(text) + _GAP for _, text in parts) - _GAP
 
 
 def _score(unit: UnitSnapshot) -> str:
@@ -91,16 +125,12 @@ def _score(unit: UnitSnapshot) -> str:
 
 
 def _cells(
-    unit: UnitSnapshot, pace: Pace | None, with_model: bool, widths: Mapping[str, int]
+    unit: UnitSnapshot, pace: Pace | None, telling: Sequence[bool], widths: Mapping[str, int]
 ) -> dict[str, RenderableType]:
-    name = Text(unit.name, style="bold")
-    room = widths["name"] - len(unit.name) - 2
-    if with_model and room >= 8:
-        name.append(f"  {shorten(unit.model, room)}", style="not bold dim")
     failed = sum(unit.errors.values())
     bar = ProgressBar(total=unit.total, completed=unit.done, width=widths.get("bar"), pulse=False)
     return {
-        "name": name,
+        "name": _name(unit, telling, widths["name"]),
         "count": Text(_count(unit)),
         "score": Text(_score(unit)),
         "left": Text(_left(unit, pace)),
@@ -122,23 +152,32 @@ def _left(unit: UnitSnapshot, pace: Pace | None) -> str:
     return {"error": "failed"}.get(unit.status, unit.status)
 
 
-def _foot(snapshot: RunSnapshot, width: int) -> list[RenderableType]:
+def _foot(snapshot: RunSnapshot, gates: GateTrends) -> list[RenderableType]:
+    """One line of the whole, and one each for repeated requests, errors and the commonest error, where there are any.
+
+    The place of an error and the reason of a retry are what a person needs when nothing moves.
+    """
     errors: Counter[str] = Counter()
+    examples: dict[str, str] = {}
     for unit in snapshot.units:
         errors.update(unit.errors)
+        examples = {**unit.error_examples, **examples}
     used = (
         f"tokens {tokens(sum(unit.input_tokens for unit in snapshot.units))} in, "
         f"{tokens(sum(unit.output_tokens for unit in snapshot.units))} out"
     )
-    parts = [duration(snapshot.elapsed), *(_gate(gate) for gate in snapshot.gates), used]
-    if retries := sum(unit.retries for unit in snapshot.units):
-        parts.append("1 retry" if retries == 1 else f"{retries:,} retries")
-    foot: list[RenderableType] = [Text(" · ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")]
+    parts = [duration(snapshot.elapsed), *(gates.text(gate) for gate in snapshot.gates), used]
+    if again := sum(unit.retried for unit in snapshot.units):
+        parts.append(f"{plural(again, 'sample')} run again")
+    repeated = retry_parts(snapshot.units)
+    explained = any(unit.retry_cause for unit in snapshot.units)
+    if not explained:
+        parts += repeated
+    lines = [(" · ".join(parts), "dim")]
+    if explained:
+        lines.append((" · ".join(repeated), "yellow"))
     if errors:
-        foot.append(Text(f"errors: {counts(errors)}", style="red", no_wrap=True, overflow="ellipsis"))
-    return foot
-
-
-def _gate(gate: GateSnapshot) -> str:
-    limit = "" if gate.limit is None else f"/{gate.limit}"
-    return f"{gate.name} {gate.held}{limit}" + (f" (+{gate.waiting} waiting)" if gate.waiting else "")
+        lines.append((f"errors: {counts(errors)}", "red"))
+    if shown := next((examples[kind] for kind, _ in errors.most_common() if kind in examples), ""):
+        lines.append((f"  {shown}", "red"))
+    return [Text(line, style=style, no_wrap=True, overflow="ellipsis") for line, style in lines]

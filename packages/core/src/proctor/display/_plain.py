@@ -7,13 +7,14 @@ from collections import Counter
 from typing import TextIO
 
 from proctor.contracts import Display, MessageLevel, RunSnapshot, UnitSnapshot
+from proctor.display._gates import GateTrends
 from proctor.display._pace import Pace
 from proctor.display._report import report_text
-from proctor.display._text import counts, duration, headline, number, plural
+from proctor.display._text import counts, duration, headline, number, plural, retries, retry_parts, titled
 
 __all__ = ["PlainDisplay", "write_line"]
 
-_ASCII = str.maketrans({"·": "|", "±": "+/-", "…": "...", "—": "-"})
+_ASCII = str.maketrans({"·": "|", "±": "+/-", "…": "...", "—": "-", "↑": "+", "↓": "-"})
 _MOST_UNITS = 6  # more running units than this share one line
 
 
@@ -41,7 +42,9 @@ class PlainDisplay(Display):
         self._interval = interval
         self._last = 0.0
         self._paces: dict[int, Pace] = {}
+        self._gates = GateTrends()
         self._ended: set[int] = set()
+        self._told: set[tuple[int, str]] = set()
         self._lost = False
 
     def start(self, snapshot: RunSnapshot) -> None:
@@ -50,7 +53,7 @@ class PlainDisplay(Display):
         known = [unit.total for unit in units if unit.total is not None]
         samples = plural(sum(known), "sample") if len(known) == len(units) else "samples of unknown number"
         if len(units) == 1:
-            self._write(f"{units[0].name} · {units[0].model} · {samples}")
+            self._write(f"{titled(units[0])} · {units[0].model} · {samples}")
         elif units:
             self._write(f"{plural(len(units), 'unit')} · {samples}")
         self._note(snapshot)
@@ -59,6 +62,7 @@ class PlainDisplay(Display):
         """Write a line when a unit ended or the interval passed."""
         self._note(snapshot)
         for place, unit in enumerate(snapshot.units):
+            self._errors(snapshot, place, unit)
             if unit.status in ("done", "error", "cancelled") and place not in self._ended:
                 self._ended.add(place)
                 self._write(self._line(snapshot, place, unit))
@@ -79,9 +83,17 @@ class PlainDisplay(Display):
         self._write(text if level == "info" else f"{level}: {text}")
 
     def _note(self, snapshot: RunSnapshot) -> None:
+        self._gates.note(snapshot.gates)
         for place, unit in enumerate(snapshot.units):
             if unit.status in ("running", "scoring"):
                 self._paces.setdefault(place, Pace()).note(snapshot.elapsed, unit.done)
+
+    def _errors(self, snapshot: RunSnapshot, place: int, unit: UnitSnapshot) -> None:
+        """Tell of the first error of each kind when it comes: it may be a fault that every sample will have."""
+        for kind, example in unit.error_examples.items():
+            if (place, kind) not in self._told:
+                self._told.add((place, kind))
+                self._write(f"[{duration(snapshot.elapsed)}] {self._title(snapshot, unit)} · first {kind}: {example}")
 
     def _progress(self, snapshot: RunSnapshot) -> None:
         running = [(place, unit) for place, unit in enumerate(snapshot.units) if unit.status in ("running", "scoring")]
@@ -90,10 +102,15 @@ class PlainDisplay(Display):
             return
         for place, unit in running:
             self._write(self._line(snapshot, place, unit))
+        gates = [self._gates.text(gate) for gate in snapshot.gates]
+        if len(running) > 1 and gates:
+            self._write(" · ".join([f"[{duration(snapshot.elapsed)}] all", *gates]))
+
+    def _title(self, snapshot: RunSnapshot, unit: UnitSnapshot) -> str:
+        return titled(unit) if len(snapshot.units) == 1 else f"{titled(unit)} ({unit.model})"
 
     def _line(self, snapshot: RunSnapshot, place: int, unit: UnitSnapshot) -> str:
-        name = unit.name if len(snapshot.units) == 1 else f"{unit.name} ({unit.model})"
-        parts = [f"[{duration(snapshot.elapsed)}] {name}", _progress_text(unit)]
+        parts = [f"[{duration(snapshot.elapsed)}] {self._title(snapshot, unit)}", _progress_text(unit)]
         if unit.status in ("done", "error", "cancelled"):
             parts.append({"done": "done", "error": "failed"}.get(unit.status, unit.status))
         elif unit.status == "scoring":
@@ -101,12 +118,18 @@ class PlainDisplay(Display):
         parts += [f"{label} {number(value)}" for label, value in headline(unit.metrics)]
         if failed := sum(unit.errors.values()):
             parts.append(f"{plural(failed, 'error')} ({counts(unit.errors)})")
+        if unit.retried:
+            parts.append(f"{plural(unit.retried, 'sample')} run again")
+        if unit.retries:
+            parts.append(retries(unit.retries, unit.retry_cause))
         pace = self._paces.get(place)
         if unit.status == "running" and pace is not None and pace.rate:
             parts.append(f"{pace.rate:.2g}/s" if pace.rate < 10 else f"{pace.rate:,.0f}/s")
             left = pace.left(unit.done, unit.total)
             if left is not None:
                 parts.append(f"{duration(left)} left")
+        if unit.status == "running" and len(snapshot.units) == 1:
+            parts += [self._gates.text(gate) for gate in snapshot.gates]
         return " · ".join(parts)
 
     def _summary(self, snapshot: RunSnapshot) -> str:
@@ -122,6 +145,8 @@ class PlainDisplay(Display):
         ]
         if failed:
             parts.append(f"{plural(failed.total(), 'error')} ({counts(failed)})")
+        parts += retry_parts(snapshot.units)
+        parts += [self._gates.text(gate) for gate in snapshot.gates]
         return " · ".join(parts)
 
     def _write(self, line: str) -> None:

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from proctor.contracts import MetricSnapshot, UnitSnapshot
-from proctor.display._text import counts, duration, number, plural, tokens
+from proctor.display._text import counts, duration, number, plural, retries, tokens
 
-__all__ = ["Row", "UnitReport", "report", "report_text"]
+__all__ = ["Row", "UnitReport", "report", "report_text", "summary"]
 
 _MOST_METRICS = 24  # a metric grouped by 57 subjects would push everything else off the screen
 _NO_NEWS = ("total", "completed", "success", "scored")
+_MOST_EXAMPLES = 3
+_HEADING = ("task", "with", "model", "status", "score", "scored", "outcomes")
 _NOUNS = {"error": "error", "limit": "stopped at a limit", "unscored": "without a score"}
 
 
@@ -30,6 +32,7 @@ class UnitReport:
     """A unit: its heading (``name``, ``model``, ``ending``) and the rows below it."""
 
     name: str
+    label: str
     model: str
     status: str
     ending: str
@@ -42,6 +45,7 @@ def report(unit: UnitSnapshot) -> UnitReport:
     ending = {"done": f"done{took}", "error": f"failed{took}", "cancelled": f"cancelled{took}"}
     return UnitReport(
         name=unit.name,
+        label=unit.label,
         model=unit.model,
         status=unit.status,
         ending=ending.get(unit.status, unit.status),
@@ -50,19 +54,44 @@ def report(unit: UnitSnapshot) -> UnitReport:
 
 
 def report_text(units: Sequence[UnitSnapshot]) -> list[str]:
-    """The reports of all units as lines of plain text, with a blank line between two units."""
+    """The reports of all units as lines of plain text, with a blank line between two units, and a table of several."""
     lines: list[str] = []
     for unit in units:
         item = report(unit)
         if lines:
             lines.append("")
-        lines.append(" · ".join(filter(None, (item.name, item.model, item.ending))))
+        lines.append(" · ".join(filter(None, (item.name, item.label, item.model, item.ending))))
         labels = max((len(row.label) for row in item.rows), default=0)
         values = max((len(row.value) for row in item.rows if row.note), default=0)
         for row in item.rows:
             text = f"  {row.label:<{labels}}  {row.value:<{values}}  {row.note}" if row.note else ""
             lines.append((text or f"  {row.label:<{labels}}  {row.value}").rstrip())
+    table = summary(units)
+    if table:
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        rows = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in table)
+        lines += ["", *(row.rstrip() for row in rows)]
     return lines
+
+
+def summary(units: Sequence[UnitSnapshot]) -> list[tuple[str, ...]]:
+    """A table of several units with its heading, empty columns left out; nothing for a single unit."""
+    if len(units) < 2:
+        return []
+    rows = [_summary_row(unit) for unit in units]
+    kept = [place for place in range(len(_HEADING)) if any(row[place] for row in rows)]
+    return [tuple(row[place] for place in kept) for row in [_HEADING, *rows]]
+
+
+def _summary_row(unit: UnitSnapshot) -> tuple[str, ...]:
+    first = next(iter(unit.results), None)
+    score = scored = ""
+    if first is not None:
+        row = _metric_row(first, False)
+        score = f"{row.label} {row.value}"
+        scored = "" if first.total is None else f"{first.scored or 0:,}/{first.total:,}"
+    ending = {"error": "failed"}.get(unit.status, unit.status)
+    return (unit.name, unit.label, unit.model, ending, score, scored, _befell(unit))
 
 
 def _rows(unit: UnitSnapshot) -> Iterator[Row]:
@@ -75,10 +104,16 @@ def _rows(unit: UnitSnapshot) -> Iterator[Row]:
         yield Row("samples", f"{unit.done:,} / {unit.total:,}", "no scores", "unscored")
     if befell := _befell(unit):
         yield Row("outcomes", befell, kind="outcomes")
-    if unit.error:
-        yield Row("error", " ".join(unit.error.split()), kind="error")
+    error = " ".join(unit.error.split())
+    if error:
+        yield Row("error", f"{unit.error_place}: {error}" if unit.error_place else error, kind="error")
+    examples = [text for text in unit.error_examples.values() if not (error and text.endswith(error))]
+    for text in examples[:_MOST_EXAMPLES]:
+        yield Row("first", text, kind="error")
+    if unit.retry_cause and unit.retries:
+        yield Row("retries", retries(unit.retries, unit.retry_cause), kind="outcomes")
     used = f"{tokens(unit.input_tokens)} in, {tokens(unit.output_tokens)} out"
-    yield Row("tokens", f"{used}, {_retries(unit.retries)}" if unit.retries else used)
+    yield Row("tokens", f"{used}, {retries(unit.retries)}" if unit.retries and not unit.retry_cause else used)
     if unit.location:
         yield Row("log", unit.location, kind="log")
 
@@ -111,8 +146,6 @@ def _befell(unit: UnitSnapshot) -> str:
             noun = _NOUNS.get(family, family.replace("_", " "))
             said = plural(number_of, noun) if family == "error" else f"{number_of:,} {noun}"
             parts.append(f"{said} ({named})" if named else said)
+    if unit.retried:
+        parts.append(f"{plural(unit.retried, 'sample')} run again")
     return ", ".join(parts)
-
-
-def _retries(count: int) -> str:
-    return "1 retry" if count == 1 else f"{count:,} retries"

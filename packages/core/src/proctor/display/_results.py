@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from proctor.contracts import MetricSnapshot, UnitSnapshot
+from proctor.display._place import error_place
 
 if TYPE_CHECKING:
     from proctor.contracts import UnitStatus
@@ -21,22 +22,22 @@ _STDERR = ("stderr", "bootstrap_stderr")
 def unit_from_log(log: EvalLog, *, retries: int = 0) -> UnitSnapshot:
     """The final snapshot of a unit from its log; the header is enough.
 
-    Outcome counts (``limit:token``, ``error:OSError``, ...) come from ``results.metadata["proctor"]["outcomes"]``; a
-    log without them (another program's) shows the samples that did not complete as errors.
+    Outcome counts (``limit:token``, ``error:OSError``, ...) come from ``results.metadata["proctor"]["outcomes"]``, or
+    from ``eval.metadata`` when the unit was ended early and has no results; a log without them (another program's)
+    shows the samples that did not complete as errors.
     """
     results = log.results
     usage = log.stats.model_usage.values()
-    outcomes = _outcomes(results)
+    outcomes = _outcomes(log)
+    retried = outcomes.pop("retried", 0)
+    total = results.total_samples if results else outcomes.get("total")
     return UnitSnapshot(
         name=log.eval.task_display_name or log.eval.task,
         model=log.eval.model,
         status=_STATUS.get(log.status, "error"),
-        total=results.total_samples if results else None,
-        done=results.total_samples - outcomes.get("not_run", 0) if results else 0,
-        input_tokens=sum(
-            used.input_tokens + (used.input_tokens_cache_read or 0) + (used.input_tokens_cache_write or 0)
-            for used in usage
-        ),
+        total=total,
+        done=(total or 0) - outcomes.get("not_run", 0),
+        input_tokens=sum(used.all_input_tokens for used in usage),
         output_tokens=sum(used.output_tokens for used in usage),
         retries=retries,
         location=log.location,
@@ -44,7 +45,16 @@ def unit_from_log(log: EvalLog, *, retries: int = 0) -> UnitSnapshot:
         outcomes=outcomes,
         seconds=_seconds(log.stats.started_at, log.stats.completed_at),
         error=log.error.message if log.error else "",
+        error_place=error_place(log.error) if log.error else "",
+        label=_own(log).get("label", ""),
+        retried=retried,
     )
+
+
+def _own(log: EvalLog) -> Mapping[str, Any]:
+    """What Proctor says of the unit in the log's header."""
+    own = (log.eval.metadata or {}).get("proctor")
+    return own if isinstance(own, dict) else {}
 
 
 def _metrics(log: EvalLog) -> Iterator[MetricSnapshot]:
@@ -89,13 +99,14 @@ def _score_metrics(score: EvalScore, planned: int, show_reducer: bool) -> Iterat
             yield MetricSnapshot(scorer=score.name, name=metric.name, value=metric.value)
 
 
-def _outcomes(results: EvalResults | None) -> dict[str, int]:
-    if results is None:
-        return {}
-    own = (results.metadata or {}).get("proctor")
+def _outcomes(log: EvalLog) -> dict[str, int]:
+    results = log.results
+    own = ((log.eval.metadata if results is None else results.metadata) or {}).get("proctor")
     found = own.get("outcomes") if isinstance(own, dict) else None
     if isinstance(found, dict):
         return {str(kind): count for kind, count in found.items() if isinstance(count, int)}
+    if results is None:
+        return {}
     missing = results.total_samples - results.completed_samples
     return {"error": missing} if missing > 0 else {}
 

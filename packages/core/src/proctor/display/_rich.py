@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console, RenderableType
@@ -12,9 +12,10 @@ from rich.text import Text
 
 from proctor.contracts import Display, MessageLevel, RunSnapshot
 from proctor.display._frame import Frame
+from proctor.display._gates import GateTrends
 from proctor.display._live import live_view
 from proctor.display._pace import Pace
-from proctor.display._report import UnitReport, report
+from proctor.display._report import UnitReport, report, summary
 
 __all__ = ["RichDisplay"]
 
@@ -39,6 +40,7 @@ class RichDisplay(Display):
         self._clock = clock
         self._drawn: float | None = None
         self._paces: dict[int, Pace] = {}
+        self._gates = GateTrends()
         self._snapshot = RunSnapshot()
         self._open = False
 
@@ -63,6 +65,8 @@ class RichDisplay(Display):
         self._frame.close()
         for unit in snapshot.units:
             _print_report(self._console, report(unit))
+        if table := summary(snapshot.units):
+            _print_summary(self._console, table)
 
     def message(self, text: str, level: MessageLevel = "info") -> None:
         """Print a sentence above the frame."""
@@ -85,19 +89,30 @@ class RichDisplay(Display):
 
     def _take(self, snapshot: RunSnapshot) -> None:
         self._snapshot = snapshot
+        self._gates.note(snapshot.gates)
         for place, unit in enumerate(snapshot.units):
             if unit.status in ("running", "scoring"):
                 self._paces.setdefault(place, Pace()).note(snapshot.elapsed, unit.done)
 
     def _draw(self, *above: RenderableType) -> None:
         width, height = self._console.size
-        self._frame.draw(live_view(self._snapshot, self._paces, width - 1, height), above)
+        self._frame.draw(live_view(self._snapshot, self._paces, self._gates, width - 1, height), above)
         self._drawn = self._clock()
+
+
+def _print_summary(console: Console, rows: Sequence[tuple[str, ...]]) -> None:
+    """A table of several units. Rows are told by all their cells, so those are folded rather than cut."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for _ in rows[0]:
+        grid.add_column(overflow="fold")
+    for place, row in enumerate(rows):
+        grid.add_row(*map(Text, row), style="" if place else "dim")
+    console.print(grid)
 
 
 def _print_report(console: Console, item: UnitReport) -> None:
     ending = Text(item.ending, style=_ENDINGS.get(item.status, ""))
-    parts = [Text(item.name, style="bold"), Text(item.model), ending]
+    parts = [Text(item.name, style="bold"), Text(item.label), Text(item.model), ending]
     console.print(Text(" · ").join(part for part in parts if part))
     labels = max((len(row.label) for row in item.rows), default=0)
     values = max((len(row.value) for row in item.rows if row.note), default=0)

@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
-__all__ = ["counts", "duration", "headline", "number", "plural", "shorten", "tokens"]
+from proctor.contracts import UnitSnapshot
+
+__all__ = [
+    "counts",
+    "duration",
+    "headline",
+    "number",
+    "plural",
+    "retries",
+    "retry_parts",
+    "shorten",
+    "titled",
+    "tokens",
+]
+
+
+_LONGEST_CAUSE = 160  # characters
 
 
 def duration(seconds: float) -> str:
@@ -43,7 +60,31 @@ def headline(metrics: Sequence[tuple[str, float]], most: int = 4) -> list[tuple[
 
 def plural(count: int, noun: str) -> str:
     """``1 error``, ``2,000 errors``."""
-    return f"{count:,} {noun}" + ("" if count == 1 or noun.endswith("s") else "s")
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
+
+
+def retries(count: int, cause: str = "") -> str:
+    """``12 retries (connection refused)``: how many requests were repeated, and the latest reason."""
+    said = plural(count, "retry")
+    reason = " ".join(cause.split())
+    if len(reason) > _LONGEST_CAUSE:
+        reason = f"{reason[:_LONGEST_CAUSE]}…"
+    return f"{said} ({reason})" if reason else said
+
+
+def retry_parts(units: Sequence[UnitSnapshot]) -> list[str]:
+    """The retries of all units, one text for each cause, the most frequent first."""
+    causes: Counter[str] = Counter()
+    for unit in units:
+        causes[unit.retry_cause] += unit.retries
+    return [retries(count, cause) for cause, count in causes.most_common() if count]
+
+
+def titled(unit: UnitSnapshot) -> str:
+    """The task with what tells it from its namesakes: ``capitals temperature=0.2``."""
+    return f"{unit.name} {unit.label}" if unit.label else unit.name
 
 
 def counts(kinds: Mapping[str, int], most: int = 4) -> str:
@@ -51,7 +92,7 @@ def counts(kinds: Mapping[str, int], most: int = 4) -> str:
     ranked = sorted(((kind, count) for kind, count in kinds.items() if count), key=lambda pair: (-pair[1], pair[0]))
     shown = [f"{kind} {count:,}" for kind, count in ranked[:most]]
     if len(ranked) > most:
-        shown.append(f"{len(ranked) - most} other kinds")
+        shown.append(plural(len(ranked) - most, "other kind"))
     return ", ".join(shown)
 
 

@@ -10,6 +10,7 @@ from proctor import plugins
 from proctor.contracts import UsageError
 from proctor.dataset import IterableDataset, Selection, select
 from proctor.engine._errors import ErrorPolicy
+from proctor.engine._label import labelled
 from proctor.engine._load import TaskSource, find_solver
 from proctor.engine._options import RunOptions
 from proctor.engine._task import Epochs, Task, task_info
@@ -78,7 +79,7 @@ def make_plan(sources: Sequence[TaskSource], models: Sequence[Model | None], opt
         if unit.id in seen:
             raise UsageError(f"task {unit.name!r} with model {unit.model.name} was planned twice: name it once")
         seen[unit.id] = unit
-    return units
+    return labelled(units)
 
 
 def _unit(

@@ -17,14 +17,16 @@ from proctor.contracts import (
     UnitSnapshot,
     UnitStatus,
 )
-from proctor.display import unit_from_log
+from proctor.display import error_place, error_text, unit_from_log
+from proctor.engine._errors import error_kind
 from proctor.engine._unit import Unit
 from proctor.sandbox import sandbox_gates
-from proctor.schema import EvalLog, EvalSample
+from proctor.schema import EvalError, EvalLog, EvalSample
 
 __all__ = ["RunProgress", "UnitProgress"]
 
 _MESSAGES = 5
+_EXAMPLES = 8  # kinds of errors of which one is shown
 
 
 class UnitProgress:
@@ -37,6 +39,8 @@ class UnitProgress:
         self.recorded = 0
         self.done = 0
         self.errors: Counter[str] = Counter()
+        self.examples: dict[str, str] = {}
+        self.retried = 0
         self.outcomes: Counter[str] = Counter()
         self.input_tokens = 0
         self.output_tokens = 0
@@ -44,19 +48,26 @@ class UnitProgress:
         self.results: tuple[MetricSnapshot, ...] = ()
         self.location = ""
         self.error = ""
+        self.error_place = ""
         self.seconds: float | None = None
 
     def add(self, sample: EvalSample) -> None:
         """Count the tokens of a finished sample."""
         for usage in sample.model_usage.values():
-            self.input_tokens += (
-                usage.input_tokens + (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
-            )
+            self.input_tokens += usage.all_input_tokens
             self.output_tokens += usage.output_tokens
+
+    def failed(self, error: EvalError) -> None:
+        """Count the error of a sample, and keep the first of each kind to show."""
+        kind = error_kind(error)
+        self.errors[kind] += 1
+        if kind not in self.examples and len(self.examples) < _EXAMPLES:
+            self.examples[kind] = error_text(error, self.unit.task.folder)
 
     def finish(self, log: EvalLog, seconds: float) -> None:
         """Take over what the finished log says."""
         self.error = log.error.message if log.error else ""
+        self.error_place = error_place(log.error, self.unit.task.folder) if log.error else ""
         self.seconds = seconds
         final = unit_from_log(log)
         self.status = final.status
@@ -77,11 +88,16 @@ class UnitProgress:
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,
             retries=sum(self.unit.model.retries.values()),
+            retry_cause=getattr(self.unit.model, "last_error", None) or "",
+            retried=self.retried,
+            error_examples=dict(self.examples),
             location=self.location,
             results=self.results,
             outcomes=dict(self.outcomes),
             seconds=self.seconds,
             error=self.error,
+            error_place=self.error_place,
+            label=self.unit.label,
         )
 
 

@@ -13,7 +13,7 @@ from anyio import to_thread
 
 from proctor.contracts import SampleEnd, TaskEnd, TaskStart
 from proctor.dataset import IterableDataset
-from proctor.engine._errors import error_kind, eval_error
+from proctor.engine._errors import eval_error
 from proctor.engine._isolate import Isolated
 from proctor.engine._observe import Observers, sample_summary
 from proctor.engine._progress import UnitProgress
@@ -179,6 +179,7 @@ class UnitRun:
                 if done.error is None or len(retries) >= self.unit.retry_on_error:
                     break
                 self._count(done)  # it was paid for, whatever comes of the next attempt
+                self._progress.retried += not retries
                 retries.append(EvalRetryError(**done.error.model_dump(), events=list(done.events)))
             if retries:
                 done.error_retries = retries
@@ -202,7 +203,7 @@ class UnitRun:
         self._count(sample)
         if sample.error is not None:
             self._errors += 1
-            self._progress.errors[error_kind(sample.error)] += 1
+            self._progress.failed(sample.error)
             policy = self.unit.policy
             if not policy.continue_on_fail and policy.exceeded(self._errors, self.unit.total):
                 self._failure = self._failure or sample.error
@@ -308,6 +309,8 @@ class UnitRun:
         if self._failure is not None:
             counts["scored"] = self._scored  # the results, which say it for each scorer, are missing
         counts |= {f"error:{kind}": count for kind, count in self._progress.errors.items()}
+        if self._progress.retried:
+            counts["retried"] = self._progress.retried
         if self._planned > self._recorded:
             counts["not_run"] = self._planned - self._recorded
         return counts

@@ -80,7 +80,8 @@ def eval_spec(unit: Unit, run_id: str, revision: EvalRevision | None) -> EvalSpe
 def _own(unit: Unit) -> dict[str, Any]:
     """What only Proctor reads: the unit's identity, the plugins that took part, and those that could not."""
     faults = [loggable(asdict(fault)) for fault in plugins.faults()]
-    return {"unit": unit.id, "plugins": plugins.used(), **({"plugin_faults": faults} if faults else {})}
+    more = {"label": unit.label, "plugin_faults": faults}
+    return {"unit": unit.id, "plugins": plugins.used(), **{name: value for name, value in more.items() if value}}
 
 
 def _sandbox(spec: SandboxSpec | None) -> SandboxSpec | None:

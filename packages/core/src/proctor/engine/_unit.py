@@ -62,6 +62,8 @@ class Unit:
     cost_limit: float | None
     options: RunOptions
     args: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
+    """What tells it from units of the same name and model, such as ``temperature=0.2``; empty when nothing has to."""
 
     @property
     def name(self) -> str:

@@ -244,20 +244,20 @@ class EvalOptions(GenerateOptions, total=False):
         bool | float | None,
         Option(
             "--fail-on-error/--no-fail-on-error",
-            "Fail a task at its first sample error, or when more than a share (0.1) or a count (5) of them failed.",
+            "Give a task up at its first sample error (the default), or once more than a share (0.1: a tenth) or a "
+            "count (5) of its samples failed; --no-fail-on-error: never.",
             "Errors",
             "threshold",
             metavar="[=SHARE|COUNT]",
             minimum=0,
             bare=True,
-            default="at the first error",
         ),
     ]
     continue_on_fail: Annotated[
         bool | None,
         Option(
             "--continue-on-fail/--no-continue-on-fail",
-            "Over the error threshold, run the other samples first and fail then.",
+            "Over the threshold of --fail-on-error, run the other samples first and fail then.",
             "Errors",
             "flag",
         ),

@@ -37,6 +37,11 @@ class ModelUsage(Record):
     reasoning_tokens: int | None = None
     total_cost: float | None = None
 
+    @property
+    def all_input_tokens(self) -> int:
+        """Tokens that went in, those from and into a cache included."""
+        return self.input_tokens + (self.input_tokens_cache_read or 0) + (self.input_tokens_cache_write or 0)
+
     def __add__(self, other: ModelUsage) -> ModelUsage:
         return ModelUsage(
             input_tokens=self.input_tokens + other.input_tokens,
