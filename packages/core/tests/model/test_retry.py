@@ -41,6 +41,18 @@ async def test_by_default_twenty_retries_are_made(scripted: Any, refused: Any) -
     assert model.retries == {"transient": 20}
 
 
+async def test_the_latest_error_can_be_read_without_its_credentials(scripted: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("ACME_API_KEY", "very-secret-1234")
+    model, _ = scripted(
+        ConnectionError("no route\nto http://me:pw@host with very-secret-1234" + " and so on" * 200), "fine"
+    )
+
+    await model.generate("?")
+
+    assert model.last_error.startswith("ConnectionError: no route to http://host with [ACME_API_KEY] and so on")
+    assert len(model.last_error) == 300
+
+
 async def test_a_permanent_failure_is_sent_exactly_once(scripted: Any, refused: Any, clock: Any) -> None:
     model, api = scripted(refused("permanent"))
 

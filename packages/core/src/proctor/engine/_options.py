@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from proctor.contracts import UsageError
 from proctor.engine._task import resolve_sandbox
+from proctor.model import generation_settings
 from proctor.schema import GENERATE_FIELDS, GenerateConfig, SandboxSpec, check_options, load_config
 
 __all__ = ["RunOptions", "resolve_options"]
@@ -78,13 +79,11 @@ def resolve_options(options: Mapping[str, Any]) -> RunOptions:
                 said[target] = {**load_config(file), **said.get(target, {})}
         generate = load_config(file) if (file := said.pop("generate_config", None)) else {}
         generate |= {name: said.pop(name) for name in list(said) if name in GENERATE_FIELDS}
-        config = GenerateConfig(**generate)
+        config = generation_settings(generate, "the run")
     except UsageError:
         raise
     except ValueError as error:
         raise UsageError(str(error)) from error
-    if config.model_extra:
-        raise UsageError(f"unknown generation settings: {', '.join(config.model_extra)}")
     if "sandbox" in said:
         said["sandbox"] = resolve_sandbox(said["sandbox"])
     for name in _TUPLES:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from proctor.engine._load import TaskSource, find_solver
 from proctor.engine._options import RunOptions
 from proctor.engine._task import Epochs, Task, task_info
 from proctor.engine._unit import Unit, unit_identity
-from proctor.model import GenerateConfig, Model, get_model, use_models
+from proctor.model import Model, check_base_url, generation_settings, get_model, make_model, use_models
 from proctor.scorer import Scorer, check_reducers, check_targets, create_reducers, eval_scorers
 from proctor.solver import SolverLike
 
@@ -36,28 +35,36 @@ def resolve_models(models: str | Model | Sequence[str | Model] | None, options: 
 
 def _model(model: str | Model, options: RunOptions) -> Model:
     if isinstance(model, Model):
-        return model
-    return get_model(model, base_url=options.model_base_url, **options.model_args)
+        return get_model(model)  # the run knows of it then, and closes its connections
+    base_url = check_base_url(options.model_base_url, "--model-base-url")
+    return make_model(model, options.model_args, base_url=base_url)
 
 
 def resolve_roles(roles: Mapping[str, Any]) -> dict[str, Model]:
-    """Models by role, from names, models, or mappings ``{model: ..., <generation settings>}``."""
-    found = {}
-    for role, value in roles.items():
-        if isinstance(value, Model):
-            found[role] = value.with_config(GenerateConfig(), role=role)
-        elif isinstance(value, Mapping):
-            settings = dict(value)
-            name = settings.pop("model", None)
-            if not name:
-                raise UsageError(f"the model role {role!r} names no model: give {role}={{model: provider/model, ...}}")
-            base_url, args = settings.pop("base_url", None), settings.pop("args", {})
-            config = GenerateConfig(**settings)
-            _check_config(config, f"the model role {role!r}")
-            found[role] = get_model(name, role=role, config=config, base_url=base_url, **args)
-        else:
-            found[role] = get_model(value, role=role)
-    return found
+    """Models by role, from names, models, or mappings ``{model: ..., <generation settings>}``.
+
+    Raises:
+        UsageError: for a role that is given anything else, or settings that do not exist.
+    """
+    return {role: _role_model(str(role), value) for role, value in roles.items()}
+
+
+def _role_model(role: str, value: Any) -> Model:
+    where = f"the model role {role!r}"
+    settings = dict(value) if isinstance(value, Mapping) else {"model": value}
+    name = settings.pop("model", None)
+    if not name:
+        raise UsageError(f"{where} names no model: give {role}={{model: provider/model, ...}}")
+    base_url = check_base_url(settings.pop("base_url", None), f"{where}: base_url")
+    args = settings.pop("args", None) or {}
+    if not isinstance(args, Mapping):
+        raise UsageError(f"{where} has args={args!r}: give a mapping of the provider's arguments to their values")
+    config = generation_settings(settings, where)
+    if isinstance(name, Model):
+        return get_model(name, role=role, config=config)
+    if not isinstance(name, str):
+        raise UsageError(f"{where} is given {name!r}: give it a model, such as {role}=openai/gpt-4o-mini")
+    return make_model(name, args, role=role, config=config, base_url=base_url)
 
 
 def make_plan(sources: Sequence[TaskSource], models: Sequence[Model | None], options: RunOptions) -> list[Unit]:
@@ -88,9 +95,9 @@ def _unit(
     if model is None:
         model = _model(task.model, options) if task.model else get_model()
     plugins.check_backend(plugins.get("model_providers", model.name.partition("/")[0]), options.async_backend)
-    _check_config(task.config, f"task {task.name!r}")
-    model = model.with_config(task.config.merge(options.config))
-    model.retries = {}  # counted for each unit by itself
+    config = generation_settings(task.config, f"task {task.name!r}")
+    model = model.with_config(config.merge(options.config))
+    model.count_anew()  # retries are counted for each unit by itself
     roles = {**resolve_roles(task.model_roles), **roles}
     sandbox = options.sandbox or task.sandbox
     if sandbox is not None:
@@ -130,14 +137,6 @@ def _unit(
         options=options,
         args=task_info(task).params,
     )
-
-
-def _check_config(config: GenerateConfig, where: str) -> None:
-    """Refuse settings that do not exist (logs may have newer ones, so the class itself keeps them)."""
-    for name in config.model_extra or ():
-        close = difflib.get_close_matches(name, GenerateConfig.model_fields, n=1)
-        hint = f": did you mean {close[0]!r}?" if close else ""
-        raise UsageError(f"{where} has a generation setting {name!r}, which does not exist{hint}")
 
 
 def _first(*values: Any) -> Any:

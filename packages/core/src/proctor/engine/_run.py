@@ -31,7 +31,7 @@ from proctor.engine._signals import stop_signals
 from proctor.engine._spec import revision
 from proctor.engine._unit import Unit
 from proctor.log import now_iso_seconds
-from proctor.model import Model, close_models
+from proctor.model import Model, close_models, run_models
 from proctor.sandbox import cleanup_sandboxes, configure_sandboxes
 from proctor.schema import UNUSED_FIELDS, EvalLog, short_uuid
 
@@ -106,6 +106,7 @@ async def run_resolved(
     plugins.startup()
     with ExitStack() as stack:
         stack.enter_context(run_gates(options.max_subprocesses))
+        stack.enter_context(run_models())
         configure_sandboxes(options.max_sandboxes)
         try:
             models = resolve_models(model, options)

@@ -17,14 +17,13 @@ from proctor.engine._errors import eval_error
 from proctor.engine._unit import Unit
 from proctor.limits import LimitExceededError, SampleLimits, begin_limits
 from proctor.log import Store, Transcript, begin_store, begin_transcript, now_iso, span
-from proctor.model import configure_model_logging
+from proctor.model import configure_model_logging, generation_settings
 from proctor.sandbox import sample_sandbox
 from proctor.schema import (
     ErrorEvent,
     EvalError,
     EvalSample,
     EvalSampleLimit,
-    GenerateConfig,
     Sample,
     SampleInitEvent,
     SampleLimitEvent,
@@ -60,8 +59,6 @@ class Attempt:
     uuid: str = field(default_factory=quick_id)
     started_at: str = field(default_factory=now_iso)
     started: float = field(default_factory=time.monotonic)
-    phase: str = "sandbox"
-    """``sandbox``, ``solve`` or ``score``: what a status display says of it."""
     limit: EvalSampleLimit | None = None
     error: EvalError | None = None
     scores: dict[str, Score] | None = None
@@ -128,10 +125,8 @@ async def _inside(attempt: Attempt, state: TaskState, transcript: Transcript, li
     """Solve and score, in the sandbox if there is one."""
     cleanup = attempt.unit.task.cleanup
     try:
-        attempt.phase = "solve"
         state = await _solve(attempt, state, transcript, limits)
         if attempt.scorers:
-            attempt.phase = "score"
             await _score(attempt, state, transcript, limits)
     finally:
         if cleanup is not None:
@@ -162,7 +157,7 @@ async def _solve(attempt: Attempt, state: TaskState, transcript: Transcript, lim
 
     async def generate(state: TaskState, tool_calls: ToolCalls = "loop", **kwargs: Any) -> TaskState:
         cache = kwargs.pop("cache", False)
-        config = GenerateConfig(**kwargs) if kwargs else None
+        config = generation_settings(kwargs, "generate()") if kwargs else None
         return await model_generate(model, state, tool_calls, cache, config)
 
     try:

@@ -2,12 +2,14 @@
 
 from proctor.contracts import ModelAPI, ModelProvider, RateLimits, Retry, record_call
 from proctor.model._active import active_model, active_model_roles, use_models
-from proctor.model._get import close_models, get_model
+from proctor.model._get import get_model, make_model
 from proctor.model._input import describe_tools_with
 from proctor.model._mock import MockAPI, MockArgs, MockError
 from proctor.model._model import DEFAULT_CONNECTIONS, Model
+from proctor.model._open import close_models, run_models
 from proctor.model._record import configure_model_logging, loggable_args, loggable_config, loggable_url
 from proctor.model._retry import AttemptTimeout, GenerateTimeout, Pacing
+from proctor.model._settings import check_base_url, generation_settings
 from proctor.schema import (
     ChatCompletionChoice,
     ChatMessage,
@@ -78,13 +80,17 @@ __all__ = [
     "TopLogprob",
     "active_model",
     "active_model_roles",
+    "check_base_url",
     "close_models",
     "configure_model_logging",
     "describe_tools_with",
+    "generation_settings",
     "get_model",
     "loggable_args",
     "loggable_config",
     "loggable_url",
+    "make_model",
     "record_call",
+    "run_models",
     "use_models",
 ]

@@ -146,6 +146,7 @@ class Generation:
         """Wait until the next attempt may be sent, the connection given back; or raise ``error`` for good."""
         self._spent += seconds
         retry = self._verdict(error)
+        self._model.note_error(error)
         if self.limits is not None and self._request is not None:
             # A failed attempt is a wait for the provider, not work of the sample.
             self.limits.request_ended(self._request, failed=retry.kind != "permanent")

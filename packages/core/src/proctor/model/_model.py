@@ -40,6 +40,20 @@ logger = logging.getLogger("proctor.model")
 DEFAULT_CONNECTIONS = 20
 """How many requests run at once against a provider that says nothing about it."""
 
+_KEPT_ERROR = 2000  # characters that are kept of an error; credentials are looked for in them
+_LONGEST_ERROR = 300  # characters that are shown of it
+
+
+class _Common:
+    """What all forms of one model (with other settings, in a role) share."""
+
+    __slots__ = ("own", "retries", "trouble")
+
+    def __init__(self) -> None:
+        self.own: Gate | None = None
+        self.retries: dict[str, int] = {}
+        self.trouble: str | None = None
+
 
 class Model:
     """A model that can be asked: a provider's API with the settings, the gate, the retries and the record around it.
@@ -73,10 +87,9 @@ class Model:
         self.role = role
         self.args = dict(args or {})
         self.pacing = pacing or Pacing()
-        self.retries: dict[str, int] = {}
         self._max_connections = max_connections or DEFAULT_CONNECTIONS
         self._own_connections = own_connections
-        self._own: Gate | None = None
+        self._common = _Common()
         self._key: str | None = None
         self._headers: Mapping[str, str] | None = None
 
@@ -92,8 +105,27 @@ class Model:
             args=self.args,
             pacing=self.pacing,
         )
-        model.retries = self.retries
+        model._common = self._common
         return model
+
+    @property
+    def retries(self) -> Mapping[str, int]:
+        """How many requests were sent again, by what made it necessary: ``rate_limit`` or ``transient``."""
+        return self._common.retries
+
+    @property
+    def last_error(self) -> str | None:
+        """Why the latest failed request failed, without credentials and cut to a line; None when none did."""
+        said = self._common.trouble
+        if said is None:
+            return None
+        line = " ".join(redact_text(said).split())
+        return line if len(line) <= _LONGEST_ERROR else line[: _LONGEST_ERROR - 3] + "..."
+
+    def count_anew(self) -> None:
+        """Forget retries and errors: this form of the model counts for itself from here on."""
+        own, self._common = self._common.own, _Common()
+        self._common.own = own
 
     async def generate(
         self,
@@ -197,13 +229,19 @@ class Model:
         limit = self._own_connections
         if limit is None or run.api is self.api or (shared.limit is not None and shared.limit <= limit):
             return None, shared
-        if self._own is None:
-            self._own = Gate(f"{self.name} (own)", limit)
-        return self._own, shared
+        common = self._common
+        if common.own is None:
+            common.own = Gate(f"{self.name} (own)", limit)
+        return common.own, shared
 
     def count_retry(self, kind: str) -> None:
         """Count a repeated request, by what made it necessary."""
-        self.retries[kind] = self.retries.get(kind, 0) + 1
+        retries = self._common.retries
+        retries[kind] = retries.get(kind, 0) + 1
+
+    def note_error(self, error: BaseException) -> None:
+        """Keep what a failed request said, for whoever wants to know why nothing moves."""
+        self._common.trouble = f"{type(error).__name__}: {error}"[:_KEPT_ERROR]
 
     def rate_limits(self) -> RateLimits | None:
         """What the provider said about its quota in its latest answer."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from proctor.schema._option import Option
+from proctor.schema._option_types import check_type
 from proctor.schema._options import env_name, option_table
 
 __all__ = ["check_options", "env_options", "load_config", "parse_option", "parse_scalar"]
@@ -80,10 +81,10 @@ def env_options(environ: Mapping[str, str], keys: Iterable[str] | None = None) -
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Refuse option names that do not exist and numbers that are out of range.
+    """Refuse option names that do not exist, values of the wrong type and numbers that are out of range.
 
     Raises:
-        ValueError: with the close match, or the range.
+        ValueError: with the close match, the type, or the range.
     """
     table = option_table()
     for key, value in options.items():
@@ -96,6 +97,7 @@ def check_options(options: Mapping[str, Any]) -> None:
         if value is None:
             continue
         try:
+            check_type(key, table[key], value)
             _check(table[key], value)
         except ValueError as ex:
             raise ValueError(f"Option {key}={value!r}: {ex}") from None
