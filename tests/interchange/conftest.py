@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from child_processes import running
+from deadlines import killed_after
 
 HERE = Path(__file__).parent
 
@@ -17,30 +19,24 @@ HERE = Path(__file__).parent
 class Peer:
     """Inspect AI, asked line by line."""
 
-    def __init__(self, python: str) -> None:
-        self._process = subprocess.Popen(
-            [python, str(HERE / "peer_reader.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
 
     def ask(self, question: str, **arguments: Any) -> Any:
         """The answer to a question of ``peer_reader.py``; paths may be ``Path``.
 
         Raises:
-            AssertionError: the peer raised, or warned.
+            AssertionError: the peer raised, or warned, or did not answer in time.
         """
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps([question, arguments], default=str) + "\n")
-        self._process.stdin.flush()
-        answer = json.loads(self._process.stdout.readline())
+        with killed_after(self._process):
+            self._process.stdin.write(json.dumps([question, arguments], default=str) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        assert line, f"the peer gave no answer to {question!r} about {arguments}"
+        answer = json.loads(line)
         assert "error" not in answer, f"the peer: {answer['error']}"
         return answer["value"]
-
-    def close(self) -> None:
-        """End the process."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(30)
-        self._process.stdout.close()
 
 
 @pytest.fixture(scope="session")
@@ -52,9 +48,9 @@ def peer() -> Iterator[Peer]:
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)
-    found = Peer(python)
-    yield found
-    found.close()
+    command = [python, str(HERE / "peer_reader.py")]
+    with running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Peer(process)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from child_processes import running
+from deadlines import killed_after
 
 from proctor import Epochs, Task, eval
 from proctor.dataset import Sample
@@ -161,7 +163,7 @@ def test_a_run_killed_in_the_middle_is_read_by_both_after_recovery(peer: Any, tm
     (tmp_path / "some.py").write_text(TASK)
     words = "eval some.py --model mock/model --max-samples 4 --display none --log-dir logs --log-format"
     command = [sys.executable, "-m", "proctor", *words.split(), format]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+    with running(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process, killed_after(process):
         assert process.stdout is not None
         assert "REACHED" in process.stdout.readline()
         [file] = (tmp_path / "logs").iterdir()
@@ -170,7 +172,7 @@ def test_a_run_killed_in_the_middle_is_read_by_both_after_recovery(peer: Any, tm
         process.kill()
     acknowledged = {sample.id for sample in read_eval_log(str(file)).samples or ()}
     command = [sys.executable, "-m", "proctor", "log", "recover", str(file), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     [recovered] = (tmp_path / "logs").glob("*-recovered.*")
     theirs = peer.ask("full", path=recovered)
