@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import json
+import os
+import stat
 import threading
 import time
 from pathlib import Path
@@ -16,10 +18,12 @@ from proctor.contracts import UsageError
 from proctor.log import (
     FileStore,
     LogWriter,
+    _file_store,
     read_eval_log,
     read_eval_log_sample,
     read_eval_log_sample_summaries,
     read_eval_log_samples,
+    write_eval_log,
 )
 from proctor.log._zip_read import ZipReader
 from proctor.schema import (
@@ -27,6 +31,7 @@ from proctor.schema import (
     ContentImage,
     EvalConfig,
     EvalError,
+    EvalLog,
     EvalMetric,
     EvalPlan,
     EvalPlanStep,
@@ -186,12 +191,11 @@ def test_ids_that_nobody_knew_are_listed_at_the_end(tmp_path: Path) -> None:
 
 
 class _Full(FileStore):
-    """A disk without space for some commits: each leaves half of what it was given."""
+    """A disk without space for some commits: each leaves most of what it was given."""
 
     def __init__(self, failures: int, code: int = errno.ENOSPC) -> None:
         self.failures = failures
         self.code = code
-        self.seen: list[Any] = []
         self.path = ""
 
     def create(self, name: str) -> Any:
@@ -199,33 +203,39 @@ class _Full(FileStore):
         sink = super().create(name)
         write = sink.commit
 
+        def full(handle: int, segment: bytes, directory: bytes | bytearray, offset: int) -> None:
+            os.pwrite(handle, (segment + directory)[:-7], offset)
+            raise OSError(self.code, "no space left on device")
+
         def commit(segment: bytes, directory: bytes | bytearray) -> None:
-            if segment and self.failures > 0 and Path(name).stat().st_size > 0:
-                self.failures -= 1
-                with open(name, "r+b") as file:
-                    file.seek(sink._end)  # type: ignore[attr-defined]  # where the real sink writes
-                    file.write((segment + bytes(directory))[: len(segment) // 2])
-                sink._size = 1 << 40  # type: ignore[attr-defined]
-                raise OSError(self.code, "no space left on device")
-            write(segment, directory)
+            with pytest.MonkeyPatch.context() as patch:
+                if segment and self.failures > 0 and Path(name).stat().st_size > 0:
+                    self.failures -= 1
+                    patch.setattr(_file_store, "_write", full)
+                write(segment, directory)
 
         sink.commit = commit  # type: ignore[method-assign]
         return sink
 
 
-def test_a_full_disk_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_full_disk_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: Literal["eval", "json"]
+) -> None:
     # given a disk that is full three times
     store = _Full(3)
     found: list[Any] = []
     holder: list[LogWriter] = []
 
     def look(_seconds: float) -> None:
-        # while the writer waits, the log can be read, and it says why
+        # while the writer waits, the log is as it was before, and it says why
+        assert Path(store.path).read_bytes() == before
         found.append(([one.id for one in read_eval_log(store.path).samples or []], holder[0].stalled))
 
     monkeypatch.setattr(time, "sleep", look)
     # when a sample is written
-    writer = LogWriter.open(str(tmp_path), spec(), EvalPlan(), store=store)
+    writer = LogWriter.open(str(tmp_path), spec(), EvalPlan(), format=format, store=store)
+    before = Path(store.path).read_bytes()
     holder.append(writer)
     writer.write(sample(1))
     writer.finish("success", None, stats())
@@ -243,6 +253,27 @@ def test_a_disk_that_fails_ends_the_log_with_its_error(tmp_path: Path) -> None:
         writer.finish("success", None, stats())
     assert isinstance(writer.error, OSError) and not acknowledged
     assert read_eval_log(writer.location).status == "started"
+
+
+def test_a_new_file_has_the_mode_that_the_process_asks_for_and_a_replaced_one_keeps_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a process whose files others may write
+    mask = os.umask(0o007)
+    try:
+        # when a log is written, then its mask is nobody's business for a moment: other threads make files, too
+        monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the mask is the whole process's"))
+        path = tmp_path / ("ü" * 110 + ".eval")
+        log = EvalLog(eval=spec(), samples=[sample(1)])
+        write_eval_log(log, path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o660
+        path.chmod(0o604)
+        write_eval_log(log, path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o604
+        assert list(tmp_path.iterdir()) == [path]
+    finally:
+        monkeypatch.undo()
+        os.umask(mask)
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:

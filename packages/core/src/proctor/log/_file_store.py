@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
+import secrets
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -65,14 +65,18 @@ class FileStore(LogStore):
         """Write a temporary file beside the log and rename it."""
         path = Path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(8)}")
+        # Not `mkstemp`, whose files are for the owner alone: the process's mask, which is nowhere to be read without
+        # changing it for all threads, is applied here by the kernel.
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.writelines(chunks)
                 file.flush()
-                os.fsync(file.fileno())
-                os.fchmod(file.fileno(), _mode(path))
-                written = _stat(os.fstat(file.fileno()))
+                with suppress(FileNotFoundError):
+                    os.fchmod(handle, path.stat().st_mode & 0o777)
+                os.fsync(handle)
+                written = _stat(os.fstat(handle))
             if if_match is not None and self.stat(name).etag != if_match:
                 raise FileExistsError(errno.EEXIST, "somebody else has changed the log; read it again", name)
             os.replace(temporary, path)
@@ -107,17 +111,19 @@ class _FileSink(LogSink):
     def __init__(self, handle: int) -> None:
         self._handle = handle
         self._end = 0  # of the segments; the directory stands there
-        self._size = 0  # of the file
+        self._reach = 0  # behind the last byte of the file that may have been written
         _lock(handle)
 
     def commit(self, segment: bytes, directory: bytes | bytearray) -> None:
         offset = self._end
-        _write(self._handle, segment, directory, offset)
         size = offset + len(segment) + len(directory)
-        if size < self._size:
+        self._reach = max(self._reach, size)  # before the write, which may fail when most of it is done
+        _write(self._handle, segment, directory, offset)
+        if size < self._reach:
             os.ftruncate(self._handle, size)
+            self._reach = size
         _sync(self._handle)
-        self._end, self._size = offset + len(segment), size
+        self._end = offset + len(segment)
 
     def close(self) -> None:
         if self._handle >= 0:
@@ -172,15 +178,6 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def _mode(path: Path) -> int:
-    try:
-        return path.stat().st_mode & 0o777
-    except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
 
 
 def _stat(found: os.stat_result) -> Stat:
