@@ -8,7 +8,7 @@ import pytest
 
 from proctor.contracts import UsageError
 from proctor.model import Model, get_model, use_models
-from proctor.scorer import Score, Target, model_graded_fact, model_graded_qa, multi_scorer, pattern
+from proctor.scorer import Score, Scorer, Target, model_graded_fact, model_graded_qa, multi_scorer, pattern
 from proctor.solver import TaskState
 
 pytestmark = pytest.mark.anyio
@@ -64,7 +64,7 @@ async def test_the_grader_sees_question_answer_criterion_and_metadata(state_of: 
 
 async def test_a_template_with_an_unknown_name_is_an_error(state_of: Callable[..., TaskState]) -> None:
     with pytest.raises(UsageError, match="nope"):
-        await graded("GRADE: C", state_of("x"), template="{question} {nope}")
+        await graded("GRADE: C", state_of("x"), template="{answer} {nope}")
 
 
 async def test_an_own_pattern_gives_an_own_grade(state_of: Callable[..., TaskState]) -> None:
@@ -119,3 +119,9 @@ async def test_an_error_of_a_joined_scorer_is_raised_as_it_is(state_of: Callable
     model = get_model("mock/grader", memoize=False, custom_outputs=failing)
     with pytest.raises(LookupError, match="out of order"):
         await multi_scorer([pattern("(x)"), model_graded_qa(model=model)], "mean")(state_of("x"), Target("x"))
+
+
+@pytest.mark.parametrize("make", [model_graded_qa, model_graded_fact])
+async def test_a_template_that_does_not_show_the_answer_is_warned_of(make: Callable[..., Scorer]) -> None:
+    with pytest.warns(UserWarning, match=r"does not show the grader the answer: its template has no \{answer\}"):
+        make(template="{question} {criterion}")

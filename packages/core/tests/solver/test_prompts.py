@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_model import a_state, generate_with, scripted, turns
 
+from proctor.contracts import UsageError
 from proctor.schema import ChatMessageSystem, ChatMessageUser
 from proctor.solver import (
     Solver,
@@ -19,6 +20,7 @@ from proctor.solver import (
     chain_of_thought,
     fill,
     prompt_template,
+    self_critique,
     system_message,
     user_message,
 )
@@ -91,3 +93,29 @@ async def test_chain_of_thought_asks_for_reasons_and_an_answer_line() -> None:
     assert await solved(chain_of_thought("{prompt} {name}"), a_state(metadata=METADATA)) == [
         ("user", "question {name}")
     ]
+
+
+@pytest.mark.parametrize("template", ["Answer!", 'Reply with {"a": 1}', "Be {tone}.", "lone } { {tone}"])
+async def test_a_prompt_template_that_is_the_same_for_all_samples_is_warned_of(template: str) -> None:
+    with pytest.warns(UserWarning, match=r"leaves the question of every sample out: its template has no \{prompt\}"):
+        prompt_template(template, tone="brief")
+
+
+async def test_a_prompt_template_without_the_prompt_may_take_the_question_from_metadata() -> None:
+    made = prompt_template("{name} {gone}")
+    assert await solved(made, a_state(metadata=METADATA)) == [("user", "N {gone}")]
+    assert await solved(made, a_state(store={"gone": "G"})) == [("user", "{name} G")]
+    with pytest.raises(UsageError, match=r"no \{prompt\}, and none of its names \(gone, name\) .* sample 1"):
+        await solved(made, a_state())
+
+
+async def test_chain_of_thought_needs_a_place_for_the_question() -> None:
+    with pytest.raises(UsageError, match=r"must contain \{prompt\}"):
+        chain_of_thought("Think of {question}!")
+
+
+async def test_a_critique_without_the_answer_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match=r"does not show the critic the answer: its template has no \{completion\}"):
+        self_critique(critique_template="What of {question}?")
+    with pytest.warns(UserWarning, match=r"does not show the model the critique"):
+        self_critique(completion_template="Again: {question}")

@@ -12,7 +12,7 @@ from proctor.scorer._mean import accuracy
 from proctor.scorer._multi import panel
 from proctor.scorer._stderr import stderr
 from proctor.scorer._types import Scorer, ScoreReducer
-from proctor.solver import Target, TaskState
+from proctor.solver import Target, TaskState, warn_unless
 
 if TYPE_CHECKING:
     from proctor.model import Model
@@ -48,6 +48,8 @@ def model_graded_qa(
     A reply without a grade is no score: NaN, with the reason ``grader_failed``.
     """
     text = QA_TEMPLATE if template is None else template
+    if not callable(include_history):  # such a text may hold the answer
+        warn_unless("answer", text, "model_graded_qa() does not show the grader the answer")
     ask = _Questions(text, instructions, grade_pattern, partial_credit, include_history)
     return _graded(ask, model, model_role, reducer)
 
@@ -68,6 +70,8 @@ def model_graded_fact(
     The arguments are those of ``model_graded_qa``.
     """
     text = FACT_TEMPLATE if template is None else template
+    if not callable(include_history):  # such a text may hold the answer
+        warn_unless("answer", text, "model_graded_fact() does not show the grader the answer")
     ask = _Questions(text, instructions, grade_pattern, partial_credit, include_history)
     return _graded(ask, model, model_role, reducer)
 

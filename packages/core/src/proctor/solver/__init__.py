@@ -27,7 +27,7 @@ from proctor.solver._solver import (
 )
 from proctor.solver._state import ModelName, TaskState, sample_state, set_sample_state, state_from_sample
 from proctor.solver._target import Target
-from proctor.solver._template import fill, template_text
+from proctor.solver._template import fill, template_text, warn_unless
 from proctor.solver._use_tools import use_tools
 
 __all__ = [
@@ -72,4 +72,5 @@ __all__ = [
     "template_text",
     "use_tools",
     "user_message",
+    "warn_unless",
 ]

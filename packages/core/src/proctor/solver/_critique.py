@@ -6,7 +6,7 @@ from proctor.model import Model, get_model
 from proctor.schema import ChatMessageUser
 from proctor.solver._solver import Generate, Solver, solver
 from proctor.solver._state import TaskState
-from proctor.solver._template import fill, template_text
+from proctor.solver._template import fill, template_text, warn_unless
 
 __all__ = ["self_critique"]
 
@@ -58,6 +58,8 @@ def self_critique(
     """
     ask = template_text(critique_template or CRITIQUE)
     improve = template_text(completion_template or COMPLETION)
+    warn_unless("completion", ask, "self_critique() does not show the critic the answer")
+    warn_unless("critique", improve, "self_critique() does not show the model the critique")
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         critic = model if isinstance(model, Model) else get_model(model)

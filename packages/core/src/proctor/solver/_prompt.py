@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from proctor.contracts import UsageError
 from proctor.schema import ChatMessage, ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 from proctor.solver._solver import Generate, Solver, solver
 from proctor.solver._state import TaskState
-from proctor.solver._template import fill, fill_from_state, template_text
+from proctor.solver._template import fill, fill_from_state, placeholders, template_text, warn_unless
 
 __all__ = [
     "append_system_message",
@@ -87,11 +88,26 @@ def prompt_template(template: str, **params: Any) -> Solver:
         template: the new text, or a file that holds it. ``{prompt}`` stands for the present text; other names are
             filled in as in ``system_message``.
         params: parameters of the template.
+
+    Warns when no sample's own text has a place in the template, so that all would be asked the same.
+
+    Raises:
+        UsageError: (when solving) if the template has no ``{prompt}`` and none of its other names is known.
     """
     text = template_text(template)
+    others = placeholders(text) - params.keys()
+    lost = "prompt" not in placeholders(text)
+    if not others - {"prompt"}:
+        warn_unless("prompt", text, "prompt_template() leaves the question of every sample out")
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         prompt = state.user_prompt
+        if lost and others and others.isdisjoint(state.metadata.keys() | state.store.keys()):
+            raise UsageError(
+                f"prompt_template() has no {{prompt}}, and none of its names ({', '.join(sorted(others))}) is a "
+                f"parameter, in the store or in the metadata of sample {state.sample_id!r}: the question would be "
+                f"lost. Write {{prompt}} where it is to stand."
+            )
         prompt.text = fill_from_state(text, state, **{"prompt": prompt.text, **params})
         return state
 
@@ -104,8 +120,13 @@ def chain_of_thought(template: str = CHAIN_OF_THOUGHT) -> Solver:
 
     Args:
         template: the new text, or a file that holds it, with ``{prompt}`` for the present text.
+
+    Raises:
+        UsageError: if there is no ``{prompt}`` in the template.
     """
     text = template_text(template)
+    if "prompt" not in placeholders(text):
+        raise UsageError("the template of chain_of_thought() must contain {prompt}: the question would be lost")
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         prompt = state.user_prompt

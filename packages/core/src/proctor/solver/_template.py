@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
+import re
 import string
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from proctor.solver._state import TaskState
 
-__all__ = ["fill", "fill_from_state", "template_text"]
+__all__ = ["fill", "fill_from_state", "placeholders", "template_text", "warn_unless"]
 
 
 class _Formatter(string.Formatter):
@@ -53,6 +55,23 @@ def fill(template: str, **values: Any) -> str:
 def fill_from_state(template: str, state: TaskState, **values: Any) -> str:
     """``template`` filled in from, in this order of precedence: ``values``, the store, the sample's metadata."""
     return fill(template, **{**state.metadata, **dict(state.store.items()), **values})
+
+
+def placeholders(template: str) -> set[str]:
+    """The names in ``template`` that ``fill`` would fill in, without attributes and indexes."""
+    try:
+        fields = {name for _, name, _, _ in _formatter.parse(template) if name}
+    except ValueError:  # unbalanced: plain names only, as ``fill`` takes them
+        fields = set(re.findall(r"\{(\w+)\}", template))
+    names = {re.split(r"[.\[]", field, maxsplit=1)[0] for field in fields}
+    return {name for name in names if name.isidentifier()}  # JSON between braces is no name
+
+
+def warn_unless(placeholder: str, template: str, effect: str) -> None:
+    """Warn the author of a solver or scorer of a template without ``placeholder``; ``effect`` says what follows."""
+    if placeholder not in placeholders(template):
+        # Past this function, the solver's own and the registry's: to the line of the task file.
+        warnings.warn(f"{effect}: its template has no {{{placeholder}}} (it begins {template[:60]!r})", stacklevel=4)
 
 
 @functools.lru_cache(maxsize=256)
