@@ -3,8 +3,9 @@
 All of it is arithmetic on what happened: no tasks, no timers, a clock that is handed in. In short:
 
 - The limit starts at ``start`` and grows by one per clean answer, so it doubles per round, until the first refusal.
-- A refusal cuts it to just under the level that was refused, once for all that was sent before the cut. When nothing
-  that is sent after a cut gets through, the cuts grow, so any fall of the capacity is followed in a few steps.
+- A refusal cuts it to just under the level that was refused, once for all that was sent before the cut (an episode);
+  places that others of the episode give back stay closed, down to half. When nothing that is sent after a cut gets
+  through, the cuts grow, so any fall of the capacity is followed in a few steps.
 - From then on it grows after clean rounds only: quickly where nothing was ever refused, up to just under the last
   refusal; then one slot at a time as a probe. Each probe that fails at the same level makes the next one rarer, since
   it costs a sample a retry; a probe that succeeds starts quick growth again.
@@ -26,14 +27,17 @@ __all__ = ["AdaptiveController", "AdaptiveLimits", "AdaptiveState", "LimitChange
 Token: TypeAlias = tuple[int, float, int]
 """What the controller knows a request by: its number, when it left, and how many were in flight with it."""
 
+Reason: TypeAlias = Literal["slow_start", "steady_state_up", "rate_limit"]
+
 _SPREAD = 0.5  # of a latency: the shortest time in which the limit may double
 _SMOOTHING = 0.125  # weight of a new latency in the average (as in TCP's smoothed round-trip time, RFC 6298)
 _RAREST = 8  # clean rounds between probes of a level that was refused again and again
 _NEAR = 0.1  # how far apart two refused levels may be and still count as the same capacity
-_CUTS = (1.0, 1.0, 0.9, 0.75, 0.5)  # of the limit, by how many cuts brought no success
+_JITTER = 100  # one part in so many is what the level that a client counts may differ from the server's
 _TROUBLE = 16  # clean answers that make up for one server error; all together at most a round
 _FIRST_HOLD = 0.25  # seconds, doubled per refusal
 _LONGEST_HOLD = 15.0
+_REPEATED = 4  # rounds of answers to repeated requests, and nothing else, that count as one
 _FUTILE = 3  # refusals in a row, at the smallest limit, after which nothing is sent for a while
 
 
@@ -70,7 +74,7 @@ class AdaptiveLimits:
         parts = said.split("-")
         if len(parts) > 3 or not all(part.strip().isascii() and part.strip().isdigit() for part in parts):
             raise UsageError(
-                f"adaptive connections are 'true', 'false', MAX, MIN-MAX or MIN-START-MAX (such as 10-20-200), not {text!r}"
+                f"adaptive connections: 'true', 'false', MAX, MIN-MAX or MIN-START-MAX (as 10-20-200), not {text!r}"
             )
         numbers = [int(part) for part in parts]
         if len(numbers) == 3:
@@ -86,7 +90,7 @@ class LimitChange:
     time: float
     old: int
     new: int
-    reason: Literal["slow_start", "steady_state_up", "rate_limit"]
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +121,9 @@ class AdaptiveState:
 class AdaptiveController:
     """Moves a limit of requests in flight between two bounds, by what the provider answers.
 
-    Call ``sent`` when a request leaves, and with what it returns exactly one of ``succeeded``, ``repeated``, ``refused``,
-    ``troubled`` and ``neutral`` when it comes back, before its place is given to another. Between these calls slots may fall due
-    (``due``): look at ``limit`` then.
+    Call ``sent`` when a request leaves, and with what it returns exactly one of ``succeeded``, ``repeated``,
+    ``refused``, ``troubled`` and ``neutral`` when it comes back, before its place is given to another. Between these
+    calls slots may fall due (``due``): look at ``limit`` then.
 
     Args:
         limits: the bounds and the start.
@@ -128,11 +132,15 @@ class AdaptiveController:
     """
 
     __slots__ = (
+        "_accepted",
+        "_again",
+        "_answers",
         "_ceiling",
         "_clean",
         "_credit",
         "_cut",
         "_debt",
+        "_floor",
         "_fruitless",
         "_grown",
         "_hold",
@@ -144,11 +152,13 @@ class AdaptiveController:
         "_now",
         "_on_change",
         "_passed",
+        "_peak",
         "_refusals",
         "_rounds",
         "_sent",
         "_slow",
         "_step",
+        "_used",
         "history",
         "limits",
     )
@@ -162,7 +172,7 @@ class AdaptiveController:
     ) -> None:
         self.limits = limits
         self.history: list[LimitChange] = []
-        """All changes; the slots that one round opens are one."""
+        """All changes; the slots that one round opens are one, and so are the cuts of one episode."""
         self._now = now
         self._on_change = on_change
         self._limit = limits.start
@@ -175,14 +185,19 @@ class AdaptiveController:
         self._cut = 0  # requests up to this number were sent before the last cut
         self._mark = 0  # requests up to this number say nothing about the limit that holds now
         self._clean = 0  # clean answers of the round
+        self._again = 0  # answers to repeated requests since anything else happened
         self._debt = 0  # clean answers that make up for server errors first
         self._passed = 0  # the highest level that got through in the round
         self._ceiling: int | None = None  # the level that was refused last
         self._rounds = 1  # clean rounds before the next probe of the ceiling
         self._step = 1  # slots that the next clean round opens
         self._grown = False  # whether the limit grew since the last cut
-        self._fruitless = 0  # refusals since anything got through
+        self._accepted = 0  # how many of those sent before the last cut may have got through
+        self._floor = 0  # where the last cut ends, whatever comes back refused of its episode
+        self._fruitless = 0  # cuts since anything got through
         self._refusals = 0
+        self._peak = self._used = 0  # most in flight: in this round of answers, and in the one before
+        self._answers = 0  # of this round
         self._hold = 0.0
 
     @property
@@ -212,26 +227,29 @@ class AdaptiveController:
             in_flight: how many are in flight with it, this one included, when others than this controller's count.
         """
         self._sent = number = self._sent + 1
-        self._in_flight += 1
-        return number, self._now(), self._in_flight if in_flight is None else in_flight
+        level = self._in_flight = self._in_flight + 1
+        if in_flight is not None:
+            level = in_flight
+        if level > self._peak:
+            self._peak = level
+        return number, self._now(), level
 
-    def succeeded(self, token: Token, in_flight: int | None = None) -> None:
-        """It was answered, at the first attempt.
-
-        Args:
-            in_flight: how many were in flight until now, this one included, when others than this controller's count.
-        """
+    def succeeded(self, token: Token) -> None:
+        """It was answered, at the first attempt."""
         number, left, level = token
-        used = self._in_flight if in_flight is None else in_flight
         self._in_flight -= 1
         now = self._now()
         latency = self._latency
         self._latency = now - left if latency is None else latency + (now - left - latency) * _SMOOTHING
+        self._answers += 1
+        if self._answers >= self._limit:
+            self._used, self._peak, self._answers = self._peak, level, 0
+        self._again = 0
         if number > self._cut:
             self._fruitless = 0
             self._hold = 0.0
-        # Half of the limit unused, when it left and when it came: nobody knows what it would be to use more.
-        if number > self._mark and (2 * used > self._limit or 2 * level > self._limit):
+        # Half of the limit unused: nobody knows what it would be to use more.
+        if number > self._mark and 2 * max(self._peak, self._used) > self._limit:
             if self._debt:
                 self._debt -= 1
             elif self._slow:
@@ -257,30 +275,38 @@ class AdaptiveController:
         number, _, level = token
         self._in_flight -= 1
         self._refusals += 1
-        if number <= self._cut:
-            return  # sent before the cut, which is the answer to it
+        self._again = 0
         now = self._now()
+        if number > self._cut:
+            self._new_episode(now, level, after)
+            return
+        self._accepted -= 1
+        new = max(self._accepted, self._floor)
+        if new < self._limit and not self._grown:
+            self._change(now, new, "rate_limit", more=True)
+
+    def _new_episode(self, now: float, level: int, after: float | None) -> None:
         old = self._limit
         level = min(level, old)
         # A probe was refused where one was before: the capacity stands. All other refusals say that it moves.
         near = self._ceiling is not None and abs(level - self._ceiling) <= max(1.0, _NEAR * self._ceiling)
-        if not self._grown or not near:
-            self._rounds = 1
-        elif level >= (self._ceiling or 0) - 1:
-            self._rounds = min(2 * self._rounds, _RAREST)
-        share = _CUTS[min(self._fruitless, len(_CUTS) - 1)]
-        new = max(self.limits.min, min(level - 1, int(old * share)))
+        self._rounds = min(2 * self._rounds, _RAREST) if self._grown and near else 1
+        # Doubled with each cut that brought no success: 40 is at 9 and 400 at 20 after a few refusals.
+        slots = max(1, level // _JITTER) << min(self._fruitless, 20)
+        new = max(self.limits.min, level - slots)
         self._fruitless += 1
         self._slow = self._grown = False
         self._ceiling = max(level, new + 1)
         self._step = 1
+        self._accepted = max(self._in_flight, level - 1)
+        self._floor = max(self.limits.min, old // 2)
         self._cut = self._mark = self._sent
         self._credit = self._clean = self._passed = self._debt = 0
         if new < old:
             self._change(now, new, "rate_limit")
         elif self._fruitless >= _FUTILE:
             wait = _FIRST_HOLD * 2.0 ** min(self._fruitless - _FUTILE, 10) if after is None else after
-            self._hold = now + min(max(wait, 0.0), _LONGEST_HOLD)
+            self._hold = now + min(max(wait, _FIRST_HOLD), _LONGEST_HOLD)
 
     def troubled(self, token: Token) -> None:
         """It failed for another reason that may pass: server error, time-out, network."""
@@ -289,25 +315,41 @@ class AdaptiveController:
         self._debt = min(self._debt + _TROUBLE, self._limit)
 
     def repeated(self, token: Token) -> None:
-        """It was answered, but not at the first attempt: something gets through, which does not show room for more."""
+        """It was answered, but not at the first attempt: something gets through, which does not show room for more.
+
+        Only when nothing else comes back for some rounds, no refusal either, that counts as one round: else the limit
+        would stay at its lowest until all that a long outage refused is done.
+        """
         self._in_flight -= 1
         if token[0] > self._cut:
             self._fruitless = 0
             self._hold = 0.0
+            self._again += 1
+            if self._again >= _REPEATED * self._limit and not self._slow:
+                self._again = 0
+                self._round(self._now())
+        if self._credit:
+            self._open(self._now())
 
     def neutral(self, token: Token) -> None:
         """It came back in a way that says nothing: answered by a cache, or cancelled."""
         self._in_flight -= 1
 
     def adopt(self, limit: int) -> None:
-        """Take over a limit that somebody else found: another process with the same credential."""
-        limit = max(self.limits.min, min(limit, self.limits.max))
-        if limit < self._limit:
-            self._slow = False
-        if limit != self._limit:
-            self._limit = limit
+        """Take over a limit that somebody else found: another process with the same credential.
+
+        It is in the history, and ``on_change`` is not told.
+        """
+        old, limit = self._limit, max(self.limits.min, min(limit, self.limits.max))
+        if limit == old:
+            return
+        if limit < old:
+            self._slow = self._grown = False
+            self._ceiling = limit + 1
             self._cut = self._mark = self._sent
+            self._accepted = self._floor = limit
             self._credit = self._clean = self._passed = 0
+        self._record(LimitChange(self._now(), old, limit, "rate_limit" if limit < old else "steady_state_up"))
 
     def state(self) -> AdaptiveState:
         """What is known now, for a screen."""
@@ -333,7 +375,6 @@ class AdaptiveController:
             self._ceiling = None
             self._rounds = self._step = 1
         self._clean = self._passed = 0
-        self._mark = self._sent
         if self._ceiling is None:
             room = self._step
             self._step = min(2 * self._step, self._limit)
@@ -342,6 +383,7 @@ class AdaptiveController:
             self._step = min(2 * self._step, self._limit)
         elif self._limit < self._ceiling:
             room = 1
+            self._mark = self._sent  # what was sent before the probe opened can't tell of it
         else:
             room = 0  # a probe is open, and nothing was sent at its level yet
         if not self._credit:
@@ -364,15 +406,20 @@ class AdaptiveController:
         slots = min(slots, self._credit, room)
         self._credit -= slots
         self._grown = True
-        self._change(now, self._limit + slots, "slow_start" if self._slow else "steady_state_up")
+        reason: Reason = "slow_start" if self._slow else "steady_state_up"
+        more = bool(self.history) and now - self.history[-1].time < (self._latency or 0.0)
+        self._change(now, self._limit + slots, reason, more=more)
 
-    def _change(self, now: float, new: int, reason: Literal["slow_start", "steady_state_up", "rate_limit"]) -> None:
+    def _change(self, now: float, new: int, reason: Reason, *, more: bool = False) -> None:
         change = LimitChange(now, self._limit, new, reason)
-        self._limit = new
-        last = self.history[-1] if self.history else None
-        if last is not None and reason == last.reason != "rate_limit" and now - last.time < (self._latency or 0.0):
-            self.history[-1] = LimitChange(last.time, last.old, new, reason)
-        else:
-            self.history.append(change)
+        self._record(change, more=more)
         if self._on_change is not None:
             self._on_change(change)
+
+    def _record(self, change: LimitChange, *, more: bool = False) -> None:
+        self._limit = change.new
+        last = self.history[-1] if self.history else None
+        if more and last is not None and last.reason == change.reason:
+            self.history[-1] = LimitChange(last.time, last.old, change.new, change.reason)
+        else:
+            self.history.append(change)

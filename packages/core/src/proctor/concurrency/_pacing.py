@@ -6,18 +6,23 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from proctor.contracts import RateLimits
 
-__all__ = ["PacerState", "Reserve", "RequestPacer"]
+__all__ = ["PacerState", "RequestPacer", "Reserve", "Turn"]
 
-LONGEST_WAIT = 60.0
-"""Seconds: what waits longer for a quota asks again, so a header that is wrong can't stop a run."""
+Turn: TypeAlias = tuple[float, float, float]
+"""When a booked request may leave: its positions in the two quotas, and not before this time."""
+
+LONGEST_WAIT = 60.0  # seconds between two requests, whatever a header says: a wrong one must not stop a run
+LONGEST_RESET = 600.0  # seconds; what takes longer (a day's quota) can't be spent evenly by one run
 
 _BURST = 1.0  # seconds of a told quota that may be spent ahead; the provider's own bucket evens that out
+_MOVED = 1.5  # seconds by which a reset must move away to be that of a bucket; some are told in whole seconds
+_RESERVE = 0.1  # of a bucket is left in it, so that requests on their way find something
+_SPEND = 10.0  # seconds in which what is above the reserve is spent
 _SMOOTHING = 0.125  # weight of a new request in the average cost
-_MINUTE = 60.0
 
 
 class Reserve(Protocol):
@@ -30,56 +35,94 @@ class Reserve(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PacerState:
-    """What a pacer knows, for a screen: seconds that the next request would wait, and what the provider told last."""
+    """What a pacer knows, for a screen: the pace that the provider's quota allows, and what it told last.
 
-    wait: float
+    Attributes:
+        requests: requests a minute, or None when its quota does not hold them back.
+        tokens: tokens a minute, likewise.
+        told: what the latest answer said.
+    """
+
+    requests: float | None
+    tokens: float | None
     told: RateLimits | None
 
 
 class _Quota:
-    """One number that runs out: seconds per unit, until when that holds, and when the booked units are paid for.
+    """One number that runs out. Requests have positions in units, and a line moves over the positions at a pace.
 
-    The generic cell rate algorithm (ITU-T I.371) with a rate that each answer may change.
+    The pace follows each answer, so nobody waits at one that was told long ago. Providers have two kinds of quota and
+    do not say which: windows that end at a fixed time, and buckets that fill all the time, whose "reset" is when they
+    will be full. The reset of a bucket moves away while requests are sent, that of a window does not.
     """
 
-    __slots__ = ("even", "interval", "until")
+    __slots__ = ("_anchor", "_booked", "_bucket", "_interval", "_line", "_set", "_until")
 
     def __init__(self) -> None:
-        self.even = 0.0
-        self.interval = 0.0
-        self.until = -math.inf
+        self._booked = 0.0  # the position after the last booked unit
+        self._line = 0.0  # up to here everything may leave, at the time
+        self._set = 0.0
+        self._interval = 1.0  # seconds per unit
+        self._until = -math.inf  # without news nothing waits any longer
+        self._anchor = -math.inf  # the end of the first window that was told of and did not pass yet
+        self._bucket = False
+
+    def active(self, now: float) -> bool:
+        """Whether it holds anything back."""
+        return now < self._until
 
     def hear(self, now: float, limit: int | None, remaining: int | None, reset: float | None) -> None:
-        """Set the pace so that ``remaining`` lasts for ``reset`` seconds; what makes no sense clears it.
-
-        A bucket that fills all the time settles at half full this way, where the pace is just its rate.
-        """
-        if remaining is None or reset is None or remaining < 0 or not 0 < reset < math.inf:
-            self.until = -math.inf
+        """Set the pace by what an answer said; what makes no sense ends it."""
+        if remaining is None or reset is None or remaining < 0 or not 0 < reset <= LONGEST_RESET:
+            self._until = -math.inf
             return
+        if now >= self._anchor:
+            self._anchor = now + reset
+        elif now + reset > self._anchor + _MOVED:
+            self._bucket = True
         if limit is not None and remaining >= limit:
-            self.until = -math.inf  # full
+            self._until = -math.inf  # all of it is there
             return
-        interval = reset / max(remaining, 1)
-        if now < self.until and self.interval > 0 and self.even > now:
-            self.even = now + (self.even - now) / self.interval * interval  # the booked units, at the new pace
-        else:
-            self.even = now
-        if remaining == 0:
-            self.even = max(self.even, now + reset + _BURST)
-        self.interval = interval
-        self.until = now + reset
+        line = self._at(now)
+        self._interval = min(self._pace(limit, remaining, reset), LONGEST_WAIT)
+        # Who did not send for a while may send a second's worth at once; with nothing left, nobody may.
+        ahead = -1.0 if remaining == 0 else _BURST / self._interval
+        self._line, self._set, self._until = min(line, self._booked + ahead), now, now + reset
 
-    def wait(self, now: float) -> float:
-        """Seconds until another unit may be spent: never past the reset."""
-        if now >= self.until:
-            return 0.0
-        return max(0.0, min(self.even - now - _BURST, self.until - now, LONGEST_WAIT))
+    def _pace(self, limit: int | None, remaining: int, reset: float) -> float:
+        """Seconds per unit."""
+        if limit is None or not self._bucket:
+            return reset / max(remaining, 1)  # evenly until the end of the window
+        rate = (limit - remaining) / reset
+        spare = (remaining - _RESERVE * limit) / _SPEND
+        return 1 / max(rate + spare, rate / 4)
 
-    def spend(self, now: float, units: float) -> None:
-        """Book ``units``; negative ones are given back."""
-        if now < self.until:
-            self.even = max(self.even, now) + units * self.interval
+    def pace(self, now: float) -> float | None:
+        """Units a minute that leave at the present pace; None when nothing is held back."""
+        return 60 / self._interval if now < self._until else None
+
+    def _at(self, now: float) -> float:
+        """Where the line is."""
+        if now >= self._until:
+            return math.inf
+        return self._line + (now - self._set) / self._interval
+
+    def book(self, now: float, units: float) -> float:
+        """The position of a request that costs ``units``."""
+        position = self._booked
+        if now < self._until:
+            self._line, self._set = min(self._at(now), position + _BURST / self._interval), now
+        self._booked = position + units
+        return position
+
+    def charge(self, units: float) -> None:
+        """So many units more than were booked (or fewer)."""
+        self._line -= units
+
+    def wait(self, now: float, position: float) -> float:
+        """Seconds until the line is at ``position``: never past the reset."""
+        ahead = position - self._at(now)
+        return 0.0 if ahead <= 0 else min(ahead * self._interval, self._until - now)
 
 
 class _Budget:
@@ -88,27 +131,30 @@ class _Budget:
     __slots__ = ("_at", "_even", "_pool", "_seconds")
 
     def __init__(self, per_minute: int, at: int, pool: Reserve | None) -> None:
-        self._seconds = _MINUTE / per_minute
+        self._seconds = 60.0 / per_minute
         self._at = at
         self._pool = pool
-        self._even = 0.0
+        self._even = 0.0  # when all that was booked is paid for
 
     def book(self, now: float, units: float) -> float:
-        """Book ``units`` (negative: give back) and return the seconds to wait before they are spent."""
+        """When ``units`` may be spent (negative ones are given back)."""
         cost = units * self._seconds
         if self._pool is not None:
-            return self._pool.reserve(self._at, now, cost, 0.0)
+            return now + self._pool.reserve(self._at, now, cost, 0.0)
         even = max(self._even, now)
         self._even = even + cost
-        return even - now
-
-    def wait(self, now: float) -> float:
-        """Seconds that the next booking of this process would wait."""
-        return max(0.0, self._even - now)
+        return even
 
 
 class RequestPacer:
     """Says when the next request may leave so that a quota is spent evenly, instead of at once and then not at all.
+
+    ::
+
+        turn = pacer.book(tokens)
+        while turn and (seconds := pacer.wait(turn)):
+            await sleep(seconds)
+        ...  # send; the answer's headers go to ``heard``, its usage to ``settle``
 
     Args:
         max_rpm: requests a minute, at most.
@@ -117,7 +163,7 @@ class RequestPacer:
         now: seconds of a clock that never goes back; the same for all processes that share a pool.
     """
 
-    __slots__ = ("_average", "_budgets", "_idle", "_now", "_quotas", "told")
+    __slots__ = ("_average", "_budgets", "_now", "_pacing", "_quotas", "told")
 
     def __init__(
         self,
@@ -133,18 +179,18 @@ class RequestPacer:
             None if max_rpm is None else _Budget(max_rpm, 0, pool),
             None if max_tpm is None else _Budget(max_tpm, 1, pool),
         )
-        self._idle = max_rpm is None and max_tpm is None
+        self._pacing = self._budgets != (None, None)
         self._average: float | None = None
         self.told: RateLimits | None = None
         """What the provider said last."""
 
     @property
     def expected(self) -> int:
-        """Tokens that a request used on average so far: what ``delay`` may be asked with."""
+        """Tokens that a request used on average so far: what a request may be booked with."""
         return round(self._average or 0)
 
     def heard(self, limits: RateLimits | None) -> None:
-        """The provider told of its quota in an answer; None when it said nothing."""
+        """The provider told of its quota in an answer, a refusal too; None when it said nothing."""
         if limits is None:
             return
         self.told = limits
@@ -152,43 +198,46 @@ class RequestPacer:
         requests, tokens = self._quotas
         requests.hear(now, limits.requests_limit, limits.requests_remaining, limits.requests_reset)
         tokens.hear(now, limits.tokens_limit, limits.tokens_remaining, limits.tokens_reset)
-        self._idle = self._budgets == (None, None) and max(requests.until, tokens.until) < now
+        self._pacing = self._budgets != (None, None) or requests.active(now) or tokens.active(now)
 
-    def delay(self, tokens: int = 0) -> float:
-        """Seconds until a request may leave; it is booked and must leave then.
+    def book(self, tokens: int = 0) -> Turn | None:
+        """Book a request; None when it may leave at once.
 
         Args:
             tokens: what it will cost, as far as one knows (``expected``).
         """
-        if self._idle:
-            return 0.0
+        if not self._pacing:
+            return None
         now = self._now()
-        units = (1, tokens)
-        wait = 0.0
-        for quota, amount in zip(self._quotas, units, strict=True):
-            wait = max(wait, quota.wait(now))
-            quota.spend(now, amount)
-        for budget, amount in zip(self._budgets, units, strict=True):
-            if budget is not None:
-                wait = max(wait, budget.book(now, amount))
-        return wait
+        requests, spent = self._quotas
+        rpm, tpm = self._budgets
+        leave = now if rpm is None else rpm.book(now, 1)
+        if tpm is not None:
+            leave = max(leave, tpm.book(now, tokens))
+        turn = (requests.book(now, 1), spent.book(now, tokens), leave)
+        return turn if self.wait(turn) > 0 else None
+
+    def wait(self, turn: Turn) -> float:
+        """Seconds after which to ask again; 0 when the request may leave. Never more than a minute."""
+        now = self._now()
+        requests, tokens = self._quotas
+        wait = max(turn[2] - now, requests.wait(now, turn[0]), tokens.wait(now, turn[1]))
+        return min(max(wait, 0.0), LONGEST_WAIT)
 
     def settle(self, expected: int, used: int) -> None:
-        """Correct the tokens that were booked by those that were used (0 when the request never left)."""
+        """Correct the tokens that were booked by those that were used (0 when it was refused or never left)."""
         if used:
             average = self._average
             self._average = used if average is None else average + (used - average) * _SMOOTHING
-        if self._idle or used == expected:
+        if not self._pacing or used == expected:
             return
-        now = self._now()
-        self._quotas[1].spend(now, used - expected)
+        self._quotas[1].charge(used - expected)
         budget = self._budgets[1]
         if budget is not None:
-            budget.book(now, used - expected)
+            budget.book(self._now(), used - expected)
 
     def state(self) -> PacerState:
         """What is known now, for a screen."""
         now = self._now()
-        waits = [quota.wait(now) for quota in self._quotas]
-        waits += [budget.wait(now) for budget in self._budgets if budget is not None]
-        return PacerState(max(waits), self.told)
+        paces = [quota.pace(now) for quota in self._quotas]
+        return PacerState(requests=paces[0], tokens=paces[1], told=self.told)
