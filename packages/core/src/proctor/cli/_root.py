@@ -109,7 +109,9 @@ def _plugin_commands() -> Mapping[str, str]:
 def _plugin_command(name: str) -> click.Command:
     from proctor import plugins
 
-    return plugins.get("commands", name).factory()
+    provider = plugins.get("commands", name)
+    with plugins.complete("commands", name):
+        return provider.factory()
 
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
+from proctor import plugins
 from proctor.contracts import Observer, RunEnd, RunStart, SampleEnd, TaskEnd, TaskStart, UsageError
 from proctor.engine._screen import component_settings
 from proctor.schema import EvalSampleSummary
@@ -70,7 +71,8 @@ class Observers:
 
 def _observer(record: Any, args: Any) -> Observer:
     try:
-        observer: Observer = record.factory(args)
+        with plugins.complete("observers", record.name):
+            observer: Observer = record.factory(args)
     except UsageError:
         raise
     except Exception as error:

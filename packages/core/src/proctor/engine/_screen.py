@@ -25,7 +25,8 @@ def make_display(name: str | None) -> Display:
         UsageError: for a display or a setting that does not exist.
     """
     record, args = component_settings("displays", name or default_display())
-    display: Display = record.factory(args)
+    with plugins.complete("displays", record.name):
+        display: Display = record.factory(args)
     return display
 
 

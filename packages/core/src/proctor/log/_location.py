@@ -35,7 +35,8 @@ def store_for(location: str) -> tuple[LogStore, str]:
     from proctor import plugins
 
     record = plugins.get("log_stores", scheme)
-    return record.factory(), location[len(scheme) + 3 :]
+    with plugins.complete("log_stores", scheme):
+        return record.factory(), location[len(scheme) + 3 :]
 
 
 def join(folder: str, name: str) -> str:

@@ -10,6 +10,7 @@ import importlib
 import os
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from proctor.plugins._checks import check_backend, missing_env, require_env
@@ -45,6 +46,7 @@ __all__ = [
     "PluginInfo",
     "build_args",
     "check_backend",
+    "complete",
     "component_spec",
     "configure",
     "describe",
@@ -158,6 +160,19 @@ def origin(kind: str, name: str) -> tuple[str, str]:
         UsageError: if nothing offers the name.
     """
     return _in_use().origin(kind, name)
+
+
+def complete(kind: str, name: str) -> AbstractContextManager[None]:
+    """For the block that calls a record's factory: a failed import inside says which package to install.
+
+    Args:
+        kind: one of ``KINDS``.
+        name: the component's name.
+
+    Raises:
+        PrerequisiteError: in the block, instead of an ``ImportError``.
+    """
+    return _in_use().complete(kind, name)
 
 
 def startup() -> None:

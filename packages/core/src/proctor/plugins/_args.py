@@ -11,10 +11,10 @@ from typing import Any, Protocol, get_type_hints
 from proctor.contracts import UsageError
 from proctor.plugins._convert import convert, spell, split_commas
 from proctor.plugins._kinds import suggestion
+from proctor.schema import REMOVED, is_secret, redact, redact_text
 
 _SECTION = re.compile(r"^(?:Attributes|Args):\n(.*)", re.MULTILINE | re.DOTALL)
 _ATTRIBUTE = re.compile(r"^    (\w+): (.+(?:\n {5,}\S.*)*)", re.MULTILINE)
-_SECRET = re.compile(r"key|token|secret|password|credential", re.IGNORECASE)
 
 
 class HasArgs(Protocol):
@@ -69,7 +69,7 @@ def build_args(record: HasArgs, given: Mapping[str, Any], *, flag: str = "-M") -
         try:
             values[name] = convert(value, hints[name])
         except ValueError as error:
-            seen = "the value given" if _SECRET.search(name) else repr(value)
+            seen = "the value given" if is_secret(name) else repr(redact(value))
             raise UsageError(f"{flag} {key}=...: {key} of {record.name!r} must be {error}, not {seen}.") from None
     missing = [name for name, field in fields.items() if name not in values and not _has_default(field)]
     if missing:
@@ -77,7 +77,8 @@ def build_args(record: HasArgs, given: Mapping[str, Any], *, flag: str = "-M") -
     try:
         return record.args(**values)
     except (TypeError, ValueError) as error:  # what the dataclass's own __post_init__ refuses
-        raise UsageError(f"{flag}: {record.name!r} does not accept its arguments: {error}") from error
+        said = _without_values(str(error), given)
+        raise UsageError(f"{flag}: {record.name!r} does not accept its arguments: {said}") from error
 
 
 def describe_args(record: HasArgs) -> list[ArgInfo]:
@@ -108,7 +109,9 @@ def component_spec(text: str) -> tuple[str, dict[str, str]]:
     for part in split_commas(rest):
         key, equals, value = part.partition("=")
         if not equals or not key.strip():
-            raise UsageError(f"{text!r}: {part!r} is no option. Write {name}:name=value,name=value.")
+            # What stands after a comma may be the rest of a password that has one.
+            seen = "what stands after a comma" if any(map(is_secret, options)) else repr(part)
+            raise UsageError(f"{name}: {seen} is no option. Write {name}:name=value,name=value.")
         options[key.strip()] = value.strip()
     return name.strip(), options
 
@@ -118,9 +121,19 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
 
 
 def _default(field: dataclasses.Field[Any]) -> str | None:
-    if field.default is not dataclasses.MISSING:
-        return repr(field.default)
-    return repr(field.default_factory()) if field.default_factory is not dataclasses.MISSING else None
+    if not _has_default(field):
+        return None
+    # A factory may read a key from the environment.
+    value = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
+    return redact_text(repr(redact({field.name: value})[field.name]))
+
+
+def _without_values(text: str, given: Mapping[str, Any]) -> str:
+    """``text`` without the secrets among the values that were given."""
+    for name, value in given.items():
+        if is_secret(name) and isinstance(value, str) and len(value) > 3:
+            text = text.replace(value, REMOVED)
+    return text
 
 
 def _attribute_texts(cls: type) -> dict[str, str]:

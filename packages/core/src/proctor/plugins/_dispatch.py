@@ -10,7 +10,7 @@ from typing import Any
 
 import pluggy
 
-from proctor.plugins._faults import Code, Fault, traceback_of
+from proctor.plugins._faults import Code, Fault, said, traceback_of
 from proctor.plugins._kinds import Kind
 from proctor.plugins._scan import NAME, Source
 
@@ -49,7 +49,7 @@ def call(
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            message = f"{label} raised {type(error).__name__}: {error}."
+            message = f"{label} raised {said(error)}."
             detail = traceback_of(error)
             return found, Fault(
                 Code.HOOK_RAISED, message, source.name, kind.name, module=module.__name__, detail=detail

@@ -79,4 +79,15 @@ def traceback_of(error: BaseException) -> str:
     here = str(Path(__file__).parent)
     while where is not None and where.tb_frame.f_code.co_filename.startswith((here, "<frozen importlib", _IMPORTLIB)):
         where = where.tb_next
-    return "".join(traceback.format_exception(type(error), error, where))
+    return _without_secrets("".join(traceback.format_exception(type(error), error, where)))
+
+
+def said(error: BaseException) -> str:
+    """What ``error`` says, by its type and its text."""
+    return _without_secrets(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+
+
+def _without_secrets(text: str) -> str:
+    from proctor.schema import redact_text  # it brings pydantic, which listing plugins can do without
+
+    return redact_text(text)

@@ -15,7 +15,7 @@ from types import ModuleType
 import pluggy
 
 from proctor import hookspecs
-from proctor.plugins._faults import Code, Fault, traceback_of
+from proctor.plugins._faults import Code, Fault, said, traceback_of
 from proctor.plugins._kinds import KINDS
 from proctor.plugins._scan import Source
 
@@ -107,15 +107,14 @@ def import_file(path: Path) -> ModuleType:
 def import_fault(module: str, source: Source, error: BaseException) -> Fault:
     """What a module did instead of being imported."""
     detail = traceback_of(error)
-    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, SystemExit):
         message = f"{module} of {source.label} ends the program when imported (SystemExit {error.code!r})."
         return Fault(Code.IMPORT_EXIT, message, source.name, module=module, detail=detail)
-    message = f"{module} of {source.label} can't be imported: {what}."
+    message = f"{module} of {source.label} can't be imported: {said(error)}."
     if isinstance(error, ImportError) and source.packaged:
-        message += (
-            f" If something that it needs is missing, reinstall it: `pip install --force-reinstall {source.name}`."
-        )
+        from proctor.plugins._missing import what_is_missing
+
+        message += f" It {what_is_missing(error, module, source)}"
     return Fault(Code.IMPORT_ERROR, message, source.name, module=module, detail=detail)
 
 
@@ -137,7 +136,7 @@ def register(manager: pluggy.PluginManager, module: ModuleType, name: str, sourc
         return Fault(Code.BAD_HOOK, message, source.name, module=name)
     except Exception as error:  # register() reads every attribute of the module, and a lazy one may raise anything
         _unregister(manager, name)
-        message = f"{name} of {source.label} can't be registered: {type(error).__name__}: {error}."
+        message = f"{name} of {source.label} can't be registered: {said(error)}."
         detail = traceback_of(error)
         return Fault(Code.BAD_HOOK, message, source.name, module=name, detail=detail)
     return None

@@ -6,6 +6,7 @@ import importlib
 import os
 import threading
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -129,6 +130,15 @@ class Manager:
         if not entries:
             raise messages.unknown(kind, name, self.names(kind_name))
         return entries[0].source.name, entries[0].source.version
+
+    def complete(self, kind_name: str, name: str) -> AbstractContextManager[None]:
+        """For the block that makes a component; see :func:`proctor.plugins.complete`."""
+        from proctor.plugins._missing import complete
+
+        kind = kind_named(kind_name)
+        with self._lock:
+            chosen = self.catalog.choose(kind, name)
+        return complete(kind, name, chosen.module, chosen.source) if isinstance(chosen, Entry) else nullcontext()
 
     def requires_core(self, info: PluginInfo) -> str:
         """What the distribution of ``info`` requires of the core, as its metadata spell it."""

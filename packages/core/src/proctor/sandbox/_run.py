@@ -76,7 +76,9 @@ def _provider(name: str) -> _Provider:
     if known is None:
         record = plugins.get("sandbox_providers", name)
         limit = run.max_sandboxes or record.default_max_sandboxes(cpu_budget().cpus)
-        known = run.providers[name] = _Provider(record.factory(), Gate(f"{name} sandboxes", limit))
+        with plugins.complete("sandbox_providers", name):
+            driver = record.factory()
+        known = run.providers[name] = _Provider(driver, Gate(f"{name} sandboxes", limit))
     return known
 
 
