@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
-from collections.abc import Iterator
+import sys
+import threading
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,10 @@ ROOT = Path(__file__).parent
 PEER_PYTHON = "PROCTOR_PEER_PYTHON"
 # Tests that need a real peer have a session of their own (`nox -s peers`), so that a skip never hides a missing peer.
 PEER_TESTS = ("tests/interchange", "tests/peer_scoring")
+
+# Seconds that a test has to end after pytest-timeout raised in it, before the whole run is ended.
+GRACE = 60
+terminal = pytest.StashKey[int]()
 
 # Two cores that eight processes share say nothing about a property, and CI must fail on the same example twice.
 settings.register_profile("proctor", deadline=None, derandomize=os.environ.get("CI") == "true")
@@ -47,6 +54,52 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     if os.environ.get(PEER_PYTHON):
         return None
     return True if any(collection_path == ROOT / folder for folder in PEER_TESTS) else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[terminal] = os.dup(sys.__stderr__.fileno() if sys.__stderr__ else 2)  # nothing is captured yet
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    os.close(config.stash[terminal])
+
+
+def _time_limit(config: pytest.Config) -> float:
+    """Seconds that a test may take, as pytest-timeout has it; 0 is no limit."""
+    given = config.getoption("timeout", None)
+    if given is None and config.pluginmanager.hasplugin("timeout"):
+        given = config.getini("timeout")
+    return 0 if config.getoption("usepdb") or config.getoption("trace") else float(given or 0)
+
+
+def _tell(item: pytest.Item) -> None:
+    """What the summary would have said, and the test's name: stacks do not have it where a coroutine waits."""
+    reporter = item.config.pluginmanager.get_plugin("terminalreporter")
+    failed = [report.nodeid for report in reporter.stats.get("failed", ())] if reporter else []
+    lines = [*(f"FAILED {name}" for name in failed), f"FAILED {item.nodeid}: it hangs, so the run ends here"]
+    os.write(item.config.stash[terminal], "\n".join(["", *lines, ""]).encode())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """A test that hangs ends, and says where.
+
+    pytest-timeout's signal is an exception in the main thread. It unwinds a test that waits for a child or a lock, and
+    the run goes on; but it does not get a test out of trio's or uvloop's loop, out of C code or out of a ``finally``
+    that waits. So a little later the stacks of all threads are printed and the run ends.
+    """
+    limit = _time_limit(item.config)
+    if not limit:
+        return (yield)
+    faulthandler.dump_traceback_later(limit + GRACE, exit=True, file=item.config.stash[terminal])
+    teller = threading.Timer(limit + GRACE * 0.9, _tell, [item])
+    teller.daemon = True
+    teller.start()
+    try:
+        return (yield)
+    finally:
+        teller.cancel()
+        faulthandler.cancel_dump_traceback_later()
 
 
 def pytest_report_header() -> str:

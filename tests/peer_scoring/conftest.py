@@ -36,6 +36,7 @@ def ask_peer(tmp_path_factory: pytest.TempPathFactory) -> Ask:
             capture_output=True,
             text=True,
             cwd=folder,
+            timeout=200,
         )
         assert done.returncode == 0, done.stderr[-4000:]
         found = json.loads(answers.read_text("utf-8"))

@@ -93,7 +93,8 @@ def test_it_was_installed_from_this_checkout_and_from_no_index(package: Path) ->
 def test_importing_the_core_imports_nothing_heavy() -> None:
     program = "import sys, proctor; print(*sorted(sys.modules))"
 
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    command = [sys.executable, "-c", program]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.split()
 
     heavy = {"anyio", "asyncio", "click", "httpx2", "openai", "pydantic", "rich", "yaml", "zstandard"}
     assert sorted(heavy & set(loaded)) == []
@@ -108,7 +109,8 @@ def test_hook_modules_import_no_sdk() -> None:
     ]
     program = "import importlib, sys; [importlib.import_module(m) for m in sys.argv[1:]]; print(*sys.modules)"
 
-    done = subprocess.run([sys.executable, "-c", program, *entries], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", program, *entries]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
 
     sdks = {"aiohttp", "anthropic", "boto3", "httpx2", "openai", "pydantic", "rich", "xllamacpp"}
     assert sorted(sdks & set(done.stdout.split())) == []

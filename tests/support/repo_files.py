@@ -15,7 +15,7 @@ PACKAGES = tuple(sorted(path.parent for path in ROOT.glob("packages/*/pyproject.
 def tracked() -> tuple[Path, ...]:
     """Every file that git knows, and every new one that it does not ignore."""
     git = ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    names = subprocess.run(git, capture_output=True, text=True, check=True).stdout.split("\0")
+    names = subprocess.run(git, capture_output=True, text=True, check=True, timeout=60).stdout.split("\0")
     return tuple(path for name in sorted(set(names)) if name and (path := ROOT / name).is_file())
 
 

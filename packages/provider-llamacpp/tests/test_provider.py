@@ -40,7 +40,7 @@ def test_its_record_has_one_connection_for_each_slot_and_no_controller() -> None
 def test_its_hooks_import_neither_the_library_nor_pydantic() -> None:
     code = "import sys, proctor_provider_llamacpp.hooks; print(*{'xllamacpp', 'pydantic'} & set(sys.modules))"
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
 
     assert done.stdout.strip() == ""
 

@@ -247,7 +247,8 @@ def test_llama_cpp_is_silent_unless_asked(verbose: str, quiet: bool) -> None:
     )
     env = {**os.environ, "PROCTOR_LLAMACPP_VERBOSE": verbose}
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env, timeout=200)
 
     assert done.stdout == ""
     assert (done.stderr == "") is quiet

@@ -53,7 +53,7 @@ def test_hooks_import_no_sdk() -> None:
         "assert not heavy, heavy"
     )
 
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_a_model_is_made_and_asked_without_the_openai_sdk() -> None:
@@ -73,7 +73,7 @@ def test_a_model_is_made_and_asked_without_the_openai_sdk() -> None:
         "assert not {'openai', 'httpx2', 'trio', 'azure'} & set(sys.modules)\n"
     )
 
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 @pytest.mark.parametrize("service", SERVICES, ids=lambda service: service.name)

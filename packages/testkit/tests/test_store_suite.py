@@ -89,7 +89,7 @@ FAULTS = ("close", "create", "empty_commit", "list", "missing", "read", "replace
 
 def failed(pytester: pytest.Pytester, fault: str) -> set[str]:
     pytester.makepyfile(FAULTY.format(fault=fault))
-    pytester.runpytest_subprocess("--proctor-report", "report.json", "-p", "no:cacheprovider")
+    pytester.runpytest_subprocess("--proctor-report", "report.json", "-p", "no:cacheprovider", timeout=120)
     rows = json.loads((pytester.path / "report.json").read_text())
     assert len(rows) > 15
     return {row["check"] for row in rows if row["outcome"] == "failed"}
@@ -110,6 +110,6 @@ def test_a_store_without_fault_passes(pytester: pytest.Pytester) -> None:
 def test_a_suite_without_a_store_says_what_it_needs(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("from proctor_testkit import LogStoreSuite\n\nclass TestNothing(LogStoreSuite): pass\n")
 
-    result = pytester.runpytest_subprocess()
+    result = pytester.runpytest_subprocess(timeout=120)
 
     result.stdout.fnmatch_lines(["*TestNothing needs a fixture `store`*"])

@@ -58,7 +58,7 @@ class TestFaulty(ModelProviderSuite):
 def outcomes(pytester: pytest.Pytester, source: str) -> dict[str, str]:
     """The worst outcome of each check that ran."""
     pytester.makepyfile(source)
-    pytester.runpytest_subprocess("--proctor-report", "report.json", "-p", "no:cacheprovider")
+    pytester.runpytest_subprocess("--proctor-report", "report.json", "-p", "no:cacheprovider", timeout=120)
     worst: dict[str, str] = {}
     for row in json.loads((pytester.path / "report.json").read_text()):
         if worst.get(row["check"]) != "failed":
@@ -138,7 +138,7 @@ def test_a_check_that_leaves_this_machine_fails(pytester: pytest.Pytester) -> No
 def test_the_report_is_written_where_it_was_asked_for(pytester: pytest.Pytester, tmp_path: Path) -> None:
     pytester.makepyfile(FAULTY.format(fault="none"))
 
-    pytester.runpytest_subprocess("--proctor-report", str(tmp_path / "out.json"))
+    pytester.runpytest_subprocess("--proctor-report", str(tmp_path / "out.json"), timeout=120)
 
     rows = json.loads((tmp_path / "out.json").read_text())
     assert {row["level"] for row in rows} == {"must"}

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from child_processes import running
 from pty_run import PtyRun
 
 TASKS = '''\
@@ -114,6 +115,7 @@ def proctor(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedPr
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
+        timeout=120,
     )
 
 
@@ -264,8 +266,8 @@ class TestOnATerminal:
         return PtyRun(command, width=100, height=30, cwd=str(folder), env=environment())
 
     def test_progress_is_drawn_over_and_the_report_stays(self, folder: Path, tmp_path: Path) -> None:
-        run = self.start(folder, tmp_path, QUIZ)
-        assert run.finish() == 0
+        with self.start(folder, tmp_path, QUIZ) as run:
+            assert run.finish() == 0
         lines = run.terminal.text.splitlines()
         assert lines[0].startswith("quiz · mock/model · done in")
         assert str(logs_in(tmp_path)[0]) in "".join(lines)
@@ -275,10 +277,10 @@ class TestOnATerminal:
     def test_a_signal_stops_in_an_orderly_way(
         self, folder: Path, tmp_path: Path, number: signal.Signals, code: int
     ) -> None:
-        run = self.start(folder, tmp_path, "quiz.py@slow")
-        run.wait_for("a solver prints")
-        run.process.send_signal(number)
-        assert run.finish() == code
+        with self.start(folder, tmp_path, "quiz.py@slow") as run:
+            run.wait_for("a solver prints")
+            run.process.send_signal(number)
+            assert run.finish() == code
         text = run.terminal.text
         assert "cancelled" in text
         assert "Traceback" not in text
@@ -287,21 +289,15 @@ class TestOnATerminal:
 
 
 def test_the_end_of_the_pipe_is_not_the_end_of_the_run(folder: Path, tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "proctor", "eval", QUIZ, *MODEL, "--log-dir", str(tmp_path)],
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.readline()
-    process.stdout.close()
-    errors = process.stderr.read()
-    process.stderr.close()
-    process.wait()
+    command = [sys.executable, "-m", "proctor", "eval", QUIZ, *MODEL, "--log-dir", str(tmp_path)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with running(command, cwd=folder, env=environment(), text=True, **pipes) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        errors = process.stderr.read()
+        process.wait(60)
     assert errors == ""
     [log] = logs_in(tmp_path)
     assert log.stat().st_size > 0

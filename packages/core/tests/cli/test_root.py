@@ -27,7 +27,12 @@ def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 def python(code: str, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", code, *args], capture_output=True, text=True, check=False, env={**os.environ, **env}
+        [sys.executable, "-c", code, *args],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **env},
+        timeout=60,
     )
 
 

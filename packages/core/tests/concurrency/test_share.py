@@ -12,6 +12,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from child_processes import running
 
 from proctor.concurrency._runtime import runtime_dir
 from proctor.concurrency._share import SharedGate, SharedPool, shared_pool
@@ -36,16 +37,10 @@ while True:
 def holder(path: Path, limit: int, wanted: int, waiting: int | None = None) -> Iterator[tuple[int, int]]:
     """A process that holds places; its pid and how many it got."""
     more = [] if waiting is None else [str(waiting)]
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(path), str(limit), str(wanted), *more], stdout=subprocess.PIPE, text=True
-    )
-    try:
+    command = [sys.executable, "-c", HOLDER, str(path), str(limit), str(wanted), *more]
+    with running(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         yield process.pid, int(process.stdout.readline())
-    finally:
-        process.kill()
-        process.wait(timeout=20)
-        process.stdout.close()
 
 
 def killed(pid: int) -> None:

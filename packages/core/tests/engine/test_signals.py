@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from child_processes import running
 
 from proctor.log import read_eval_log
 
@@ -37,18 +39,17 @@ def waits(shield: bool = False):
 """
 
 
-def _start(tmp_path: Path, backend: str, *options: str) -> subprocess.Popen[str]:
+@contextmanager
+def _started(tmp_path: Path, backend: str, *options: str) -> Iterator[subprocess.Popen[str]]:
     (tmp_path / "waits.py").write_text(TASK)
     command = [sys.executable, "-m", "proctor", "eval", "waits.py", "--model", "mock/model", "--max-samples", "3"]
     command += ["--display", "none", "--log-dir", "logs", "--async-backend", backend, *options]
-    process = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ)
-    )
-    assert process.stdout is not None
-    for _ in range(3):
-        line = process.stdout.readline()
-        assert "WAITING" in line, line + process.stdout.read()
-    return process
+    with running(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        for _ in range(3):
+            line = process.stdout.readline()
+            assert "WAITING" in line, line
+        yield process
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
@@ -56,9 +57,9 @@ def _start(tmp_path: Path, backend: str, *options: str) -> subprocess.Popen[str]
 def test_the_first_signal_ends_the_run_in_an_orderly_way(
     tmp_path: Path, backend: str, number: signal.Signals, code: int
 ) -> None:
-    process = _start(tmp_path, backend)
-    process.send_signal(number)
-    output, _ = process.communicate(timeout=60)
+    with _started(tmp_path, backend) as process:
+        process.send_signal(number)
+        output, _ = process.communicate(timeout=60)
     assert process.returncode == code, output
     assert "Traceback" not in output
     [file] = (tmp_path / "logs").glob("*.eval")
@@ -73,12 +74,12 @@ def test_the_first_signal_ends_the_run_in_an_orderly_way(
 
 
 def test_the_second_signal_ends_it_at_once(tmp_path: Path) -> None:
-    process = _start(tmp_path, "asyncio", "-T", "shield=true")
-    process.send_signal(signal.SIGINT)
-    assert process.stdout is not None
-    assert "Stopping" in process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    with _started(tmp_path, "asyncio", "-T", "shield=true") as process:
+        process.send_signal(signal.SIGINT)
+        assert process.stdout is not None
+        assert "Stopping" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
     assert process.returncode == 130
 
 
@@ -106,9 +107,7 @@ def test_code_that_blocks_the_event_loop_does_not_keep_the_second_signal_out(tmp
     (tmp_path / "blocks.py").write_text(BLOCKS)
     words = f"eval blocks.py --model mock/model --display none --log-dir logs --async-backend {backend}"
     command = [sys.executable, "-m", "proctor", *words.split()]
-    with subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
+    with running(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
         assert "WAITING" in process.stdout.readline()
         process.send_signal(signal.SIGINT)

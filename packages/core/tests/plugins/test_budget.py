@@ -26,7 +26,8 @@ SAY = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 
 
 def imported(code: str) -> set[str]:
-    done = subprocess.run([sys.executable, "-c", f"{code}\n{SAY}"], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", f"{code}\n{SAY}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     return set(json.loads(done.stdout))
 
 

@@ -231,7 +231,8 @@ def test_the_program_lives_with_all_of_them_installed(put: Callable[..., list[Pa
     code = "from proctor import plugins; import json; plugins.startup(); print(json.dumps(plugins.names('displays')))"
     environ = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
 
-    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)
 
     assert done.returncode == 0, done.stderr
     assert set(json.loads(done.stdout)) >= {"none", "plain", "rich"}

@@ -33,7 +33,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def is_dead(pid: int) -> bool:
     """Whether a process is gone, or a zombie that nobody has asked for (a container's first process may not)."""
-    asked = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)
+    asked = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, timeout=60)
     return asked.stdout.strip()[:1] in ("", "Z")
 
 

@@ -6,10 +6,12 @@ import fcntl
 import os
 import pty
 import struct
-import subprocess
 import termios
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Self
 
+from child_processes import running
 from terminal_emulator import Terminal
 
 __all__ = ["PtyRun"]
@@ -18,7 +20,7 @@ __all__ = ["PtyRun"]
 class PtyRun:
     """Runs ``command`` in a pseudo-terminal of ``width`` x ``height`` that does not echo.
 
-    ``terminal`` is what a person sees, ``raw`` all that was written.
+    ``terminal`` is what a person sees, ``raw`` all that was written. As a context manager it ends the program.
     """
 
     def __init__(
@@ -32,7 +34,9 @@ class PtyRun:
         termios.tcsetattr(slave, termios.TCSANOW, attributes)
         self._size(width, height)
         clean = {name: value for name, value in env.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
-        self.process = subprocess.Popen(
+        self._stack = ExitStack()
+        self._stack.callback(os.close, self._master)
+        program = running(
             command,
             stdin=slave,
             stdout=slave,
@@ -40,7 +44,14 @@ class PtyRun:
             cwd=cwd,
             env={"TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **clean},
         )
+        self.process = self._stack.enter_context(program)
         os.close(slave)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
 
     def wait_for(self, text: str) -> None:
         """Read until ``text`` stands on the screen."""
@@ -61,8 +72,7 @@ class PtyRun:
         """Read to the end and return the exit code."""
         while self._read():
             pass
-        os.close(self._master)
-        return self.process.wait()
+        return self.process.wait(60)
 
     def _read(self) -> bool:
         try:
