@@ -12,6 +12,7 @@ from unittest import mock
 
 import click
 import pytest
+from child_processes import running
 
 from proctor.cli import main, root
 from proctor.contracts import PrerequisiteError, UsageError
@@ -143,10 +144,10 @@ def talk():
 root.get_command = lambda ctx, name: click.Command(name, callback=talk)
 sys.exit(main(["x"]))
 """
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stderr is not None
-    process.stdout.readline()
-    process.stdout.close()
-    assert process.stderr.read() == ""
-    process.stderr.close()
-    assert process.wait() == 1
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with running([sys.executable, "-c", code], text=True, **pipes) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(60) == 1
