@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proctor.model import ContentReasoning, ContentText
+from proctor.tool import ToolInfo, ToolParam, ToolParams
 from proctor_provider_llamacpp._reply import LlamaError, Reply
 
 
@@ -112,6 +113,15 @@ def test_arguments_that_are_no_object_are_a_parse_error(arguments: str, said: st
 
     assert call.arguments == {}
     assert said in (call.parse_error or "")
+
+
+def test_a_bare_value_for_a_tool_of_one_parameter_is_that_parameter() -> None:
+    part = {"index": 0, "id": "x", "function": {"name": "bash", "arguments": '"ls"'}}
+    bash = ToolInfo(name="bash", description="d", parameters=ToolParams(properties={"command": ToolParam()}))
+
+    [call] = reply(delta(tool_calls=[part]), end("tool_calls")).choice("tiny", None, [bash]).message.tool_calls or []
+
+    assert (call.arguments, call.parse_error) == ({"command": "ls"}, None)
 
 
 def test_log_probabilities_come_with_their_alternatives() -> None:

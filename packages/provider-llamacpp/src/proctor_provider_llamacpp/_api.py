@@ -103,7 +103,7 @@ class LlamaAPI(ModelAPI):
             stop.set()  # a cancelled call ends at its next token
         bodies: list[dict[str, Any]] = [reply.body() for reply in replies]
         record_call(request, bodies[0] if len(bodies) == 1 else bodies, time.perf_counter() - started)
-        return self._output(replies, config)
+        return self._output(replies, config, tools)
 
     def _limiter(self) -> anyio.CapacityLimiter:
         """As many threads as there are slots; a limiter belongs to one event loop."""
@@ -146,13 +146,13 @@ class LlamaAPI(ModelAPI):
                 "knows ChatML."
             )
 
-    def _output(self, replies: list[Reply], config: GenerateConfig) -> ModelOutput:
+    def _output(self, replies: list[Reply], config: GenerateConfig, tools: list[ToolInfo]) -> ModelOutput:
         usage = ModelUsage()
         for reply in replies:
             usage = usage + reply.usage
         return ModelOutput(
             model=self.model_name,
-            choices=[reply.choice(self.model_name, config.max_tokens) for reply in replies],
+            choices=[reply.choice(self.model_name, config.max_tokens, tools) for reply in replies],
             usage=usage,
             error=replies[0].too_long,
         )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from typing import Any
 
+from proctor.model import parse_tool_call
 from proctor.schema import (
     ChatCompletionChoice,
     ChatMessageAssistant,
@@ -15,7 +16,7 @@ from proctor.schema import (
     Logprobs,
     ModelUsage,
     StopReason,
-    ToolCall,
+    ToolInfo,
     TopLogprob,
 )
 
@@ -95,15 +96,24 @@ class Reply:
             input_tokens_cache_read=cached or None,
         )
 
-    def choice(self, model: str, max_tokens: int | None) -> ChatCompletionChoice:
-        """The reply as a choice; ``max_tokens`` tells a limit that was asked for from a context that is full."""
+    def choice(self, model: str, max_tokens: int | None, tools: Sequence[ToolInfo] = ()) -> ChatCompletionChoice:
+        """The reply as a choice.
+
+        Args:
+            model: the model's name.
+            max_tokens: what was asked for; it tells a limit of the caller from a context that is full.
+            tools: what the model was offered.
+        """
         text: str = "".join(self._text) if self.too_long is None else self.too_long
         content: str | list[Content] = text
         if self._reasoning:
             content = [ContentReasoning(reasoning="".join(self._reasoning))]
             if text:
                 content.append(ContentText(text=text))
-        calls = [_call(number, call) for number, call in sorted(self._calls.items())]
+        calls = [
+            parse_tool_call(call["id"] or f"call_{number}", call["name"], call["arguments"], tools)
+            for number, call in sorted(self._calls.items())
+        ]
         message = ChatMessageAssistant(content=content, model=model, source="generate", tool_calls=calls or None)
         logprobs = Logprobs(content=[_logprob(token) for token in self._logprobs]) if self._logprobs else None
         return ChatCompletionChoice(message=message, stop_reason=self._stop_reason(max_tokens), logprobs=logprobs)
@@ -136,19 +146,6 @@ class Reply:
         if self._logprobs:
             choice["logprobs"] = {"content": self._logprobs}
         return {**self._last, "object": "chat.completion", "choices": [choice]}
-
-
-def _call(number: int, call: dict[str, str]) -> ToolCall:
-    name, id = call["name"], call["id"] or f"call_{number}"
-    try:
-        arguments = json.loads(call["arguments"] or "{}")
-    except ValueError as error:
-        problem = f"the arguments of {name} are not JSON ({error}): {call['arguments'][:500]}"
-        return ToolCall(id=id, function=name, arguments={}, parse_error=problem)
-    if not isinstance(arguments, dict):
-        problem = f"the arguments of {name} are not a JSON object: {call['arguments'][:500]}"
-        return ToolCall(id=id, function=name, arguments={}, parse_error=problem)
-    return ToolCall(id=id, function=name, arguments=arguments)
 
 
 def _logprob(token: dict[str, Any]) -> Logprob:

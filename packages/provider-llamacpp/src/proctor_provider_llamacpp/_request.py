@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from proctor.contracts import UsageError
+from proctor.model import tool_schema
 from proctor.schema import (
     ChatMessage,
     ChatMessageAssistant,
@@ -67,7 +68,11 @@ def build_request(
     if tools:
         forced = tool_choice.name if isinstance(tool_choice, ToolFunction) else None
         # llama.cpp ignores a choice that names a function, so the model is shown that function only.
-        request["tools"] = [_tool(tool) for tool in tools if forced is None or tool.name == forced]
+        request["tools"] = [
+            {"type": "function", "function": tool_schema(tool)}
+            for tool in tools
+            if forced is None or tool.name == forced
+        ]
         request["tool_choice"] = "required" if forced is not None or tool_choice == "any" else tool_choice
     request.update(config.extra_body or {})
     return request
@@ -122,11 +127,3 @@ def _reasoning(message: ChatMessageAssistant) -> str:
     if isinstance(message.content, str):
         return ""
     return "\n".join(part.reasoning for part in message.content if isinstance(part, ContentReasoning))
-
-
-def _tool(tool: ToolInfo) -> dict[str, Any]:
-    parameters = tool.parameters.model_dump(exclude_none=True)
-    return {
-        "type": "function",
-        "function": {"name": tool.name, "description": tool.description, "parameters": parameters},
-    }

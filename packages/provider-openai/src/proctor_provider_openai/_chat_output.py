@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from proctor.model import parse_tool_call
 from proctor.schema import (
     ChatCompletionChoice,
     ChatMessageAssistant,
@@ -16,10 +17,10 @@ from proctor.schema import (
     ModelOutput,
     ModelUsage,
     StopReason,
+    ToolCall,
     ToolInfo,
 )
 from proctor_provider_openai._errors import MalformedResponse, refusal
-from proctor_provider_openai._tool_calls import tool_call
 
 __all__ = ["chat_output", "chat_usage", "split_thinking"]
 
@@ -88,9 +89,9 @@ def _choice(choice: dict[str, Any], model: str, tools: list[ToolInfo], official:
     )
 
 
-def _call(call: dict[str, Any], tools: list[ToolInfo], index: int) -> Any:
+def _call(call: dict[str, Any], tools: list[ToolInfo], index: int) -> ToolCall:
     function = call["function"]
-    return tool_call(call.get("id") or f"call_{index}", function["name"], function.get("arguments"), tools)
+    return parse_tool_call(call.get("id") or f"call_{index}", function["name"], function.get("arguments"), tools)
 
 
 def _content(message: dict[str, Any], official: bool) -> str | list[Content]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from proctor.model import tool_schema
 from proctor.schema import (
     ChatMessage,
     ChatMessageAssistant,
@@ -19,7 +20,6 @@ from proctor.schema import (
     ToolInfo,
 )
 from proctor_provider_openai._chat_input import arguments_text, tool_text
-from proctor_provider_openai._settings import tool_schema
 
 __all__ = ["BEFORE", "ITEM", "response_items", "response_tool_choice", "response_tools"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from proctor.model import parse_tool_call
 from proctor.schema import (
     ChatCompletionChoice,
     ChatMessageAssistant,
@@ -22,7 +23,6 @@ from proctor.schema import (
 )
 from proctor_provider_openai._errors import APIError, MalformedResponse
 from proctor_provider_openai._responses_input import BEFORE, ITEM
-from proctor_provider_openai._tool_calls import tool_call
 
 __all__ = ["response_output"]
 
@@ -83,7 +83,7 @@ class _Reader:
         elif kind == "reasoning":
             self._reasoning(item, rest)
         elif kind == "function_call":
-            self._calls.append(tool_call(item["call_id"], item["name"], item.get("arguments"), self._tools))
+            self._calls.append(parse_tool_call(item["call_id"], item["name"], item.get("arguments"), self._tools))
         elif kind in _SERVER_TOOLS:
             self._content.append(_server_tool(item))
 

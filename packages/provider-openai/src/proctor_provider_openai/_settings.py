@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from proctor.model import tool_schema
 from proctor.schema import GenerateConfig, ResponseSchema, ToolChoice, ToolFunction, ToolInfo
 from proctor_provider_openai._models import is_reasoning, takes_sampling
 from proctor_provider_openai._services import Quirks
@@ -15,7 +16,6 @@ __all__ = [
     "chat_tools",
     "responses_settings",
     "schema_format",
-    "tool_schema",
     "warn_once",
 ]
 
@@ -141,15 +141,6 @@ def schema_format(schema: ResponseSchema) -> dict[str, Any]:
 
 def _plain(schema: Any) -> Any:
     return schema.model_dump(exclude_none=True) if hasattr(schema, "model_dump") else schema
-
-
-def tool_schema(tool: ToolInfo) -> dict[str, Any]:
-    """A tool's name, description and parameters."""
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters.model_dump(exclude_none=True),
-    }
 
 
 def chat_tools(tools: list[ToolInfo]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from proctor.schema import (
     ContentText,
     ContentToolUse,
     ToolCall,
+    content_parts,
 )
 
 __all__ = ["MessageFilter", "content_only", "last_message", "remove_tools", "trim_messages"]
@@ -34,7 +35,7 @@ async def content_only(messages: list[ChatMessage]) -> list[ChatMessage]:
         if isinstance(message, ChatMessageAssistant):
             content = _without_reasoning(message.content)
             for call in message.tool_calls or []:
-                content = [*_parts(content), ContentText(text=_as_text(call))]
+                content = [*content_parts(content), ContentText(text=_as_text(call))]
             filtered.append(message.model_copy(update={"content": content, "tool_calls": None}))
         elif isinstance(message, ChatMessageTool):
             said = message.error.message if message.error is not None and not message.content else message.content
@@ -50,10 +51,6 @@ def _without_reasoning(content: str | list[Content]) -> str | list[Content]:
     kept = [part for part in content if not isinstance(part, (ContentReasoning, ContentToolUse))]
     # What a provider keeps inside its content is meant for that provider alone.
     return [part.model_copy(update={"internal": None}) if getattr(part, "internal", None) else part for part in kept]
-
-
-def _parts(content: str | list[Content]) -> list[Content]:
-    return [ContentText(text=content)] if isinstance(content, str) else content
 
 
 def _as_text(call: ToolCall) -> str:

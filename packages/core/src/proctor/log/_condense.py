@@ -6,6 +6,8 @@ import re
 from hashlib import blake2b
 from typing import Any
 
+from proctor.schema import MEDIA_REMOVED
+
 __all__ = ["LONG", "Condenser", "has_long_text"]
 
 LONG = 100
@@ -23,7 +25,6 @@ _TEXTS = {
     "tool_use": ("arguments", "result", "error"),
     **{name: (name,) for name in _MEDIA},
 }
-_REMOVED = "<base64-data-removed>"
 
 
 def has_long_text(data: bytes) -> bool:
@@ -63,7 +64,7 @@ class Condenser:
     def text(self, value: str) -> str:
         """A reference to ``value``, which becomes an attachment."""
         if not self.images and value.startswith("data:"):
-            return _REMOVED
+            return MEDIA_REMOVED
         key = _key(value)
         self.attachments[key] = value
         return _PREFIX + key

@@ -10,6 +10,7 @@ from proctor.model._open import close_models, run_models
 from proctor.model._record import configure_model_logging, loggable_args, loggable_config, loggable_url
 from proctor.model._retry import AttemptTimeout, GenerateTimeout, Pacing
 from proctor.model._settings import check_base_url, generation_settings
+from proctor.model._wire import parse_tool_call, tool_schema
 from proctor.schema import (
     ChatCompletionChoice,
     ChatMessage,
@@ -37,6 +38,7 @@ from proctor.schema import (
     ResponseSchema,
     StopReason,
     TopLogprob,
+    content_parts,
 )
 
 __all__ = [
@@ -83,6 +85,7 @@ __all__ = [
     "check_base_url",
     "close_models",
     "configure_model_logging",
+    "content_parts",
     "describe_tools_with",
     "generation_settings",
     "get_model",
@@ -90,7 +93,9 @@ __all__ = [
     "loggable_config",
     "loggable_url",
     "make_model",
+    "parse_tool_call",
     "record_call",
     "run_models",
+    "tool_schema",
     "use_models",
 ]

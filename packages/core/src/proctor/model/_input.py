@@ -13,9 +13,9 @@ from proctor.schema import (
     ChatMessageUser,
     Content,
     ContentReasoning,
-    ContentText,
     GenerateConfig,
     ToolInfo,
+    content_parts,
     quick_id,
 )
 
@@ -73,11 +73,7 @@ def collapse(messages: list[ChatMessage], *, users: bool, assistants: bool) -> l
 def _join(first: ChatMessageBase, second: ChatMessageBase) -> str | list[Content]:
     if isinstance(first.content, str) and isinstance(second.content, str):
         return f"{first.content}\n{second.content}"
-    return [*_parts(first), *_parts(second)]
-
-
-def _parts(message: ChatMessageBase) -> list[Content]:
-    return [ContentText(text=message.content)] if isinstance(message.content, str) else message.content
+    return [*content_parts(first.content), *content_parts(second.content)]
 
 
 _describers: list[Callable[[Any], ToolInfo]] = []

@@ -10,6 +10,7 @@ from typing import Any
 from proctor.contracts import CallRecord
 from proctor.registry import loggable
 from proctor.schema import (
+    MEDIA_REMOVED,
     ChatMessage,
     ContentImage,
     GenerateConfig,
@@ -32,7 +33,6 @@ __all__ = [
 
 KEPT_CALLS = 5
 """How many successful raw calls of one model in one sample are kept when nothing else is said."""
-REMOVED = "<base64-data-removed>"
 
 _DATA_URI = re.compile(r"(data:[\w.+/-]*(?:;[\w.=+-]+)*;base64,).*", re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=\r\n-]+")
@@ -144,7 +144,7 @@ def _without_images(message: ChatMessage) -> ChatMessage:
     if isinstance(message.content, str):
         return message
     content = [
-        part.model_copy(update={"image": REMOVED})
+        part.model_copy(update={"image": MEDIA_REMOVED})
         if isinstance(part, ContentImage) and part.image.startswith("data:")
         else part
         for part in message.content
@@ -172,8 +172,8 @@ def without_media(value: Any, key: str = "") -> Any:
         if len(value) < 200:
             return value
         if value.startswith("data:"):
-            return _DATA_URI.sub(lambda found: found.group(1) + REMOVED, value)
-        return REMOVED if key in _BASE64_KEYS and _BASE64.fullmatch(value) else value
+            return _DATA_URI.sub(lambda found: found.group(1) + MEDIA_REMOVED, value)
+        return MEDIA_REMOVED if key in _BASE64_KEYS and _BASE64.fullmatch(value) else value
     if isinstance(value, dict):
         changed = {k: new for k, v in value.items() if (new := without_media(v, k)) is not v}
         return {**value, **changed} if changed else value

@@ -56,6 +56,7 @@ from proctor.schema._log import (
     ModelConfig,
 )
 from proctor.schema._message import (
+    MEDIA_REMOVED,
     ChatMessage,
     ChatMessageAssistant,
     ChatMessageBase,
@@ -74,6 +75,7 @@ from proctor.schema._message import (
     ContentVideo,
     UnknownContent,
     UnknownMessage,
+    content_parts,
     message_changes,
 )
 from proctor.schema._option import (
@@ -146,6 +148,7 @@ __all__ = [
     "GENERATE_FIELDS",
     "GROUPS",
     "INCORRECT",
+    "MEDIA_REMOVED",
     "NOANSWER",
     "PARTIAL",
     "REMOVED",
@@ -241,6 +244,7 @@ __all__ = [
     "UnknownMessage",
     "Value",
     "check_options",
+    "content_parts",
     "env_name",
     "env_options",
     "is_secret",

@@ -10,6 +10,7 @@ from proctor.schema._base import JsonValue, Record
 from proctor.schema._tool import ToolCall, ToolCallError
 
 __all__ = [
+    "MEDIA_REMOVED",
     "ChatMessage",
     "ChatMessageAssistant",
     "ChatMessageBase",
@@ -28,8 +29,12 @@ __all__ = [
     "ContentVideo",
     "UnknownContent",
     "UnknownMessage",
+    "content_parts",
     "message_changes",
 ]
+
+MEDIA_REMOVED = "<base64-data-removed>"
+"""What stands in a log in the place of an image, or of other data in base64, that was not kept (the peer's word)."""
 
 
 class ContentBase(Record):
@@ -136,6 +141,11 @@ Content: TypeAlias = Annotated[
 
 
 _changes = 0
+
+
+def content_parts(content: str | list[Content]) -> list[Content]:
+    """``content`` as a list: text alone becomes one part."""
+    return [ContentText(text=content)] if isinstance(content, str) else content
 
 
 def message_changes() -> int:
