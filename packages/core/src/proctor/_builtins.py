@@ -79,6 +79,7 @@ def proctor_sandbox_providers() -> Sequence[SandboxProvider]:
             name="local",
             factory=_local_sandbox,
             summary="a temporary directory on this machine; commands run unconfined",
+            takes_config=False,
         )
     ]
 

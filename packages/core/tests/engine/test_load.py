@@ -50,7 +50,8 @@ def test_a_file_s_tasks_are_listed_without_running_it(folder: Path) -> None:
     (folder / "broken.py").write_text("@task\ndef (")
     (folder / ".hidden").mkdir()
     (folder / ".hidden" / "x.py").write_text(GOOD)
-    found = {info.name: info for info in list_tasks(folder)}
+    with pytest.warns(UserWarning, match=r"broken\.py:2 is no Python.*left out"):
+        found = {info.name: info for info in list_tasks(folder)}
     assert set(found) == {"first", "renamed", "t"}
     assert found["first"].doc == "The first task."
     assert found["first"].params == {"n": "2"}
@@ -131,3 +132,37 @@ def test_arguments_become_what_their_annotations_say(tmp_path: Path) -> None:
     for wrong in ({"n": "abc"}, {"cot": "maybe"}, {"n": 1.5}, {"how": "b"}):
         with pytest.raises(UsageError, match=f"-T {next(iter(wrong))}="):
             source.load(wrong)
+
+
+@pytest.mark.parametrize("source", [b"@task\ndef (", b"@task\n\xff", b"@task\n\0", b"# coding: nonsense\n@task\n"])
+def test_a_file_that_is_no_python_is_named_with_its_line(tmp_path: Path, source: bytes) -> None:
+    (tmp_path / "broken.py").write_bytes(source)
+    for ask in (list_tasks, find_tasks):
+        with pytest.raises(UsageError, match=r"broken\.py"):
+            ask(tmp_path / "broken.py")
+    (tmp_path / "broken.py").write_bytes(b"@task\ndef (")
+    with pytest.raises(UsageError, match=r"broken\.py:2 .*SyntaxError.*def \("):
+        list_tasks(tmp_path / "broken.py")
+
+
+def test_a_file_says_its_encoding_itself(tmp_path: Path) -> None:
+    source = (
+        "# -*- coding: latin-1 -*-\nfrom proctor import Task, task\n@task(name='caf\u00e9')\ndef t(): return Task()\n"
+    )
+    (tmp_path / "latin.py").write_bytes(source.encode("latin-1"))
+    assert [info.name for info in list_tasks(tmp_path)] == ["caf\u00e9"]
+    assert [source.name for source in find_tasks(tmp_path)] == ["caf\u00e9"]
+
+
+def test_what_python_warns_of_in_a_file_hides_no_task(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text("from proctor import Task, task\nX = '\\d'\n@task\ndef t(): return Task()\n")
+    assert [info.name for info in list_tasks(tmp_path)] == ["t"]
+
+
+@pytest.mark.anyio
+async def test_a_file_that_evaluates_when_it_is_imported_is_named(tmp_path: Path) -> None:
+    (tmp_path / "runs.py").write_text(
+        "from proctor import Task, eval, task\n@task\ndef t(): return Task()\neval(t(), model='mock/model')\n"
+    )
+    with pytest.raises(UsageError, match=r"runs\.py can't be loaded.*__main__.*line 4"):
+        find_tasks(tmp_path)

@@ -67,6 +67,7 @@ class SandboxProvider:
         config_files: file names that are picked up beside a task file, such as ``compose.yaml``.
         backends: async back-ends that the driver runs on.
         summary: one line for ``proctor plugins show``.
+        takes_config: whether a configuration means anything to it; of one that does not, a run warns.
     """
 
     name: str
@@ -75,6 +76,7 @@ class SandboxProvider:
     config_files: tuple[str, ...] = ()
     backends: tuple[str, ...] = _BOTH
     summary: str = ""
+    takes_config: bool = True
 
 
 @dataclass(frozen=True, slots=True)

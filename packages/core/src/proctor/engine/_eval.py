@@ -57,7 +57,10 @@ def _outside_a_loop() -> None:
         anyio.get_current_task()
     except Exception:
         return
-    raise UsageError("eval() starts an event loop, and one is running here: write `await eval_async(...)`")
+    raise UsageError(
+        "eval() starts an event loop, and one is running here: write `await eval_async(...)`, and in a task file call "
+        'it under `if __name__ == "__main__":` only'
+    )
 
 
 def _complete(result: RunResult) -> list[EvalLog]:

@@ -11,6 +11,7 @@ import inspect
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,15 +71,30 @@ TaskLike: TypeAlias = "str | Path | Task | TaskInfo | Any"
 def list_tasks(paths: str | Path | Sequence[str | Path] = ".", absolute: bool = False) -> list[TaskInfo]:
     """All ``@task`` functions in files and folders (searched through), in order of file and line; no file is run.
 
+    A file in a folder that is no Python is left out, with a warning when it may hold a task.
+
     Raises:
-        UsageError: for a path that does not exist.
+        UsageError: for a path that does not exist, or a file that is no Python.
     """
     found: list[TaskInfo] = []
-    for path in [paths] if isinstance(paths, (str, Path)) else paths:
-        for file in _files(Path(path)):
-            with contextlib.suppress(SyntaxError, UnicodeDecodeError):
+    for path in map(Path, [paths] if isinstance(paths, (str, Path)) else paths):
+        for file in _files(path):
+            try:
                 found += _scan(file, str(file.resolve() if absolute else file))
+            except (SyntaxError, ValueError, OSError) as error:
+                if file == path:
+                    raise UsageError(_unreadable(file, error)) from error
+                warnings.warn(f"{_unreadable(file, error)}. It is left out", stacklevel=2)
     return found
+
+
+def _unreadable(file: Path, error: Exception) -> str:
+    if not isinstance(error, SyntaxError):
+        return f"{file} can't be read: {getattr(error, 'strerror', None) or error}"
+    if error.lineno is None:
+        return f"{file} is no Python: {error.msg}"
+    where = f"line {error.lineno}: {error.text.strip()}" if error.text else f"line {error.lineno}"
+    return f"{file}:{error.lineno} is no Python: {type(error).__name__}: {error.msg} ({where})"
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -104,11 +120,14 @@ def _near(path: Path) -> str:
 
 
 def _scan(file: Path, shown: str) -> list[TaskInfo]:
-    text = file.read_text(encoding="utf-8")
-    if "task" not in text:
+    source = file.read_bytes()  # not text: which encoding it is in, the file says itself
+    if b"task" not in source:
         return []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what Python has to say of the code it says when the file is run
+        tree = ast.parse(source, str(file))
     found = []
-    for node in ast.parse(text, str(file)).body:
+    for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             marks = [decorator for decorator in node.decorator_list if _decorator_name(decorator) == "task"]
             found += [_describe(node, decorator, shown) for decorator in marks]
@@ -273,8 +292,6 @@ def _import_file(file: Path) -> ModuleType:
     try:
         with working_in(folder):
             spec.loader.exec_module(module)
-    except UsageError:
-        raise
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise UsageError(f"{file} can't be loaded: {_where(error, path)}") from error
@@ -296,7 +313,8 @@ def working_in(folder: str | None) -> Iterator[None]:
 
 
 def _where(error: BaseException, file: Path | None) -> str:
-    what = "".join(traceback.format_exception_only(type(error), error)).strip()
+    bare = isinstance(error, UsageError)  # made to be read as it is
+    what = str(error) if bare else "".join(traceback.format_exception_only(type(error), error)).strip()
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if file and frame.filename == str(file)]
     return f"{what} (line {frames[-1].lineno}: {frames[-1].line})" if frames else what
 

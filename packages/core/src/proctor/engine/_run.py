@@ -5,11 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -18,6 +16,7 @@ from anyio import to_thread
 from proctor import plugins
 from proctor.concurrency import run_gates
 from proctor.contracts import RunEnd, RunRow, RunStart, UnitInfo, UsageError
+from proctor.engine._checks import check_log_dir, check_units
 from proctor.engine._errors import eval_error, exit_code
 from proctor.engine._load import TaskLike, find_tasks
 from proctor.engine._observe import Observers
@@ -33,7 +32,7 @@ from proctor.engine._unit import Unit
 from proctor.log import now_iso_seconds
 from proctor.model import Model, close_models, run_models
 from proctor.sandbox import cleanup_sandboxes, configure_sandboxes
-from proctor.schema import UNUSED_FIELDS, EvalLog, short_uuid
+from proctor.schema import EvalLog, short_uuid
 
 __all__ = ["RunResult", "run", "run_async"]
 
@@ -111,10 +110,10 @@ async def run_resolved(
         try:
             models = resolve_models(model, options)
             units = make_plan(find_tasks(tasks), models, options)
-            _check_log_dir(options.log_dir)
+            check_units(units, options)
+            check_log_dir(options.log_dir, dry=options.dry_run)
             observers = Observers(options.observers)
             display = make_display(options.display)
-            _warn_idle(units, options)
             if options.dry_run:
                 return RunResult([], 0, tuple(units))
             observers.start()
@@ -125,38 +124,6 @@ async def run_resolved(
             with anyio.CancelScope(shield=True):
                 await cleanup_sandboxes(options.sandbox_cleanup)
                 await close_models()
-
-
-def _check_log_dir(log_dir: str) -> None:
-    """Refuse a folder that can't be written to before anything is spent on samples for it."""
-    scheme, mark, _ = log_dir.partition("://")
-    if mark and scheme != "file":
-        plugins.get("log_stores", scheme)
-        return
-    folder = Path(log_dir.removeprefix("file://"))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".proctor-{short_uuid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise UsageError(
-            f"no log can be written to {folder}: {error.strerror}. Name another with --log-dir or PROCTOR_LOG_DIR"
-        ) from error
-
-
-def _warn_idle(units: Sequence[Unit], options: RunOptions) -> None:
-    """Warn of settings that are accepted and do nothing."""
-    for unit in units:
-        idle = [name for name in sorted(UNUSED_FIELDS) if getattr(unit.config, name) is not None]
-        if idle:
-            warnings.warn(f"{unit.name!r} sets {', '.join(idle)}, which has no effect in this version", stacklevel=2)
-        if unit.total is not None and unit.max_samples > unit.total and options.max_samples is not None:
-            warnings.warn(
-                f"--max-samples {unit.max_samples} is more than the {unit.total} samples of {unit.name!r}: "
-                "it has no effect there",
-                stacklevel=2,
-            )
 
 
 class _Run:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -140,10 +140,11 @@ def _rooted(spec: SandboxSpec, sample: Sample, folder: str | None) -> tuple[Sand
     """Files that a task names relative to its own folder, by their full paths."""
 
     def full(value: str) -> str:
-        if folder is None or len(value) > _LONGEST_PATH or "\n" in value:
+        if folder is None or not value or len(value) > _LONGEST_PATH or "\n" in value:
             return value  # a text, not a path
-        path = Path(folder, value)
-        return str(path) if path.exists() else value
+        path = os.path.join(folder, value)
+        # Unlike Path.exists() it never raises, whatever the text: a name too long, half a character, a NUL.
+        return path if os.path.exists(path) else value
 
     if isinstance(spec.config, str):
         spec = spec.model_copy(update={"config": full(spec.config)})

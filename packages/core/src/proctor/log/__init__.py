@@ -5,6 +5,7 @@ from proctor.log._clock import now_iso, now_iso_seconds
 from proctor.log._file_store import FileStore
 from proctor.log._json import encode as to_json
 from proctor.log._list import EvalLogInfo, list_eval_logs
+from proctor.log._location import store_for
 from proctor.log._log_file import SampleNotFoundError
 from proctor.log._memory_store import MemoryStore
 from proctor.log._read import (
@@ -136,6 +137,7 @@ __all__ = [
     "span_id",
     "store",
     "store_as",
+    "store_for",
     "summarise",
     "to_json",
     "transcript",

@@ -1,0 +1,205 @@
+"""What is looked at before the first request: settings that mean nothing, files that are not there, unknown graders."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from proctor import plugins
+from proctor.contracts import UsageError
+from proctor.dataset import IterableDataset, MemoryDataset
+from proctor.engine._options import RunOptions
+from proctor.engine._unit import Unit
+from proctor.log import FileStore, store_for
+from proctor.model import get_model, use_models
+from proctor.registry import is_registered, registry_info
+from proctor.schema import UNUSED_FIELDS, Sample, SandboxSpec, short_uuid
+
+__all__ = ["check_log_dir", "check_units"]
+
+_LOOKED_AT = 10_000  # samples in memory that are looked at
+_READ = 20  # samples that are read from a file to be looked at
+_FILE_ENDINGS = (".yaml", ".yml", ".json", ".toml", ".dockerfile")
+_DEEPEST = 20
+
+
+def check_units(units: Sequence[Unit], options: RunOptions) -> None:
+    """Warn of what has no effect, and refuse what can't work.
+
+    Raises:
+        UsageError: for a threshold that is no share or count, a sandbox configuration that is not there, or a grader
+            whose provider is unknown or whose key is missing.
+    """
+    seen: set[int] = set()
+    for unit in units:
+        _check_threshold(unit)
+        _warn_idle(unit, options)
+        _check_named_models(unit)
+        if id(unit.task) not in seen:  # several models may share a task
+            seen.add(id(unit.task))
+            _check_sandboxes(unit)
+
+
+def check_log_dir(log_dir: str, *, dry: bool = False) -> None:
+    """Refuse a folder that can't be written to before anything is spent on samples for it.
+
+    Args:
+        log_dir: a path or an URL.
+        dry: make nothing, not even the folder.
+
+    Raises:
+        UsageError: when it can't be written to, or no store is known for its scheme.
+    """
+    store, place = store_for(log_dir)
+    if not isinstance(store, FileStore):
+        return
+    folder = Path(place)
+    try:
+        if dry:
+            _check_writable(folder)
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".proctor-{short_uuid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(
+            f"no log can be written to {folder}: {error.strerror}. Name another with --log-dir or PROCTOR_LOG_DIR"
+        ) from error
+
+
+def _check_writable(folder: Path) -> None:
+    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise NotADirectoryError(0, "Not a directory")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise PermissionError(0, "Permission denied")
+
+
+def _check_threshold(unit: Unit) -> None:
+    value = unit.policy.fail_on_error
+    if isinstance(value, bool):
+        return
+    if not (0 <= value < math.inf) or (value > 1 and value != int(value)):
+        raise UsageError(
+            f"fail_on_error of task {unit.name!r} is {value:g}: give a share of the samples below 1 (0.1), or a whole "
+            "count of them (5)"
+        )
+
+
+def _warn_idle(unit: Unit, options: RunOptions) -> None:
+    idle = [name for name in sorted(UNUSED_FIELDS) if getattr(unit.config, name) is not None]
+    if idle:
+        _warn(f"{unit.name!r} sets {', '.join(idle)}, which has no effect in this version")
+    if unit.total is not None and unit.max_samples > unit.total and options.max_samples is not None:
+        _warn(
+            f"--max-samples {unit.max_samples} is more than the {unit.total} samples of {unit.name!r}: "
+            "it has no effect there"
+        )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=4)
+
+
+# Sandboxes
+
+
+def _check_sandboxes(unit: Unit) -> None:
+    if unit.sandbox is not None:
+        _check_sandbox(unit.sandbox, unit)
+    known: set[str] = set()
+    for sample in _some_samples(unit):
+        if sample.sandbox is not None:
+            if (key := repr(sample.sandbox)) not in known:
+                known.add(key)
+                _check_sandbox(sample.sandbox, unit, f", sample {sample.id!r}")
+        elif unit.sandbox is None and (sample.files or sample.setup):
+            _warn(
+                f"sample {sample.id!r} of task {unit.name!r} has {'files' if sample.files else 'a setup script'} for a "
+                "sandbox, but there is none: they are not used. Name one with --sandbox, or Task(sandbox=...)"
+            )
+            return
+
+
+def _some_samples(unit: Unit) -> Iterator[Sample]:
+    """The first samples; what can't be read is left to the run, which records it."""
+    dataset = unit.samples.dataset
+    if isinstance(dataset, IterableDataset):
+        return
+    with suppress(Exception):
+        yield from islice(unit.samples, _LOOKED_AT if isinstance(dataset, MemoryDataset) else _READ)
+
+
+def _check_sandbox(spec: SandboxSpec, unit: Unit, where: str = "") -> None:
+    record: Any = plugins.get("sandbox_providers", spec.type)
+    plugins.check_backend(record, unit.options.async_backend)
+    if spec.config is None:
+        return
+    if isinstance(spec.config, str) and _is_file_name(spec.config, record.config_files):
+        path = Path(unit.task.folder or ".", spec.config)
+        if not os.path.exists(path):
+            raise UsageError(
+                f"task {unit.name!r}{where}: the configuration {spec.config!r} of the sandbox {spec.type!r} is not "
+                f"there: looked for {path}"
+            )
+    if not record.takes_config:
+        _warn(f"task {unit.name!r}{where}: the sandbox {spec.type!r} takes no configuration: it is not used")
+
+
+def _is_file_name(config: str, names: Sequence[str]) -> bool:
+    """Whether ``config`` is a path, not settings of the provider's own (``key=value``) or a name of some image."""
+    if "=" in config or "\n" in config:
+        return False
+    name = os.path.basename(config)
+    return name in names or name.lower().endswith(_FILE_ENDINGS) or name == "Dockerfile"
+
+
+# Graders and other models that solvers and scorers name
+
+
+def _check_named_models(unit: Unit) -> None:
+    with use_models(unit.model, unit.roles):
+        for (kind, component, own), name in dict.fromkeys(_named_models([unit.solver, *unit.scorers])):
+            try:
+                get_model(name)
+            except UsageError as error:
+                text = f"task {unit.name!r}: the model {name!r} of the {kind} {component!r} can't be used: {error}"
+                if own:
+                    raise type(error)(text) from error
+                # The argument may mean something else there, such as a model that the component loads by itself.
+                _warn(f"{text}. If it is asked, the samples will fail")
+
+
+_Component: TypeAlias = tuple[str, str, bool]
+"""Kind, name, and whether it is Proctor's own."""
+
+
+def _named_models(value: Any, depth: int = 0) -> Iterator[tuple[_Component, str]]:
+    """Every argument ``model`` of a component in ``value`` that is text of the form ``provider/model``."""
+    if depth > _DEEPEST or value is None or isinstance(value, (str, bytes, int, float)):
+        return
+    if is_registered(value):
+        info = registry_info(value)
+        own = (getattr(value, "__module__", None) or "").partition(".")[0] == "proctor"
+        for model in _texts(info.params.get("model")):
+            if all(model.partition("/")):
+                yield (info.kind, info.name, own), model
+        yield from _named_models(list(info.params.values()), depth + 1)
+    if isinstance(value, Mapping):
+        yield from _named_models(list(value.values()), depth + 1)
+    elif isinstance(value, Sequence):  # a chain of solvers is one too
+        for item in value:
+            yield from _named_models(item, depth + 1)
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [item for item in value if isinstance(item, str)] if isinstance(value, (list, tuple)) else []
