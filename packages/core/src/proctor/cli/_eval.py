@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from proctor.cli._params import EvalCommand, ParamType, eval_parameters
 from proctor.cli._root import EXIT_CODES
+from proctor.cli._warnings import plain_warnings
 from proctor.contracts import UsageError
 from proctor.schema import env_options
 
@@ -70,9 +70,8 @@ def _run(tasks: Sequence[str], as_json: bool, **given: Any) -> int:
         options["display"] = "none"
     from proctor.engine import run
 
-    warnings.showwarning = _show_warning
     # Standard output holds the summary and nothing else: what task code prints goes to standard error.
-    with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+    with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext(), plain_warnings():
         result = run(list(tasks), options.pop("model", None), options)
     if as_json:
         from proctor.cli._summary import plan_json, summary_json
@@ -97,11 +96,6 @@ def _show_plan(units: Sequence[Unit]) -> None:
         epochs = f" ({unit.epochs} epochs)" if unit.epochs > 1 else ""
         label = f" · {unit.label}" if unit.label else ""
         click.echo(f"  {unit.name}{label} · {unit.model.name} · {samples}{epochs} · {unit.id}")
-
-
-def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-    # The place in Proctor's code that a warning comes from helps nobody who evaluates a model.
-    click.echo(f"Warning: {message}", err=True)
 
 
 def _merged(given: Mapping[str, Any]) -> dict[str, Any]:

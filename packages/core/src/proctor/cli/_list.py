@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from proctor.cli._warnings import plain_warnings
 from proctor.contracts import UsageError
 
 if TYPE_CHECKING:
@@ -35,11 +36,13 @@ def list_command() -> None:
 def tasks_command(paths: Sequence[str], filters: Sequence[str], absolute: bool, as_json: bool) -> None:
     """List the @task functions in PATHS (this folder when none is given), without running them.
 
-    A task is named FILE@NAME, which is what `proctor eval` takes.
+    A task is named FILE@NAME, which is what `proctor eval` takes. A file in a folder that is no valid Python is left
+    out with a warning; one that is named here is an error (exit code 2).
     """
     from proctor.engine import list_tasks
 
-    found = [task for task in list_tasks(list(paths) or ["."], absolute) if _wanted(task, filters)]
+    with plain_warnings():
+        found = [task for task in list_tasks(list(paths) or ["."], absolute) if _wanted(task, filters)]
     if as_json:
         click.echo(json.dumps([_plain(task) for task in found], indent=2, ensure_ascii=False, default=str))
     elif not found:

@@ -14,7 +14,7 @@ from proctor.engine._load import TaskSource, find_solver
 from proctor.engine._options import RunOptions
 from proctor.engine._task import Epochs, Task, task_info
 from proctor.engine._unit import Unit, unit_identity
-from proctor.model import Model, check_base_url, generation_settings, get_model, make_model, use_models
+from proctor.model import GenerateConfig, Model, check_base_url, generation_settings, get_model, make_model, use_models
 from proctor.scorer import Scorer, check_reducers, check_targets, create_reducers, eval_scorers
 from proctor.solver import SolverLike
 
@@ -98,7 +98,7 @@ def _unit(
     config = generation_settings(task.config, f"task {task.name!r}")
     model = model.with_config(config.merge(options.config))
     model.count_anew()  # retries are counted for each unit by itself
-    roles = {**resolve_roles(task.model_roles), **roles}
+    roles = {role: _counted_apart(each) for role, each in {**resolve_roles(task.model_roles), **roles}.items()}
     sandbox = options.sandbox or task.sandbox
     if sandbox is not None:
         plugins.check_backend(plugins.get("sandbox_providers", sandbox.type), options.async_backend)
@@ -137,6 +137,13 @@ def _unit(
         options=options,
         args=task_info(task).params,
     )
+
+
+def _counted_apart(model: Model) -> Model:
+    """``model`` with retries and errors of its own, as units may share what plays a role in them."""
+    apart = model.with_config(GenerateConfig())
+    apart.count_anew()
+    return apart
 
 
 def _first(*values: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextvars import copy_context
 
 from proctor.concurrency import Gate, gates
@@ -20,6 +20,7 @@ from proctor.contracts import (
 from proctor.display import error_place, error_text, unit_from_log
 from proctor.engine._errors import error_kind
 from proctor.engine._unit import Unit
+from proctor.model import Model
 from proctor.sandbox import sandbox_gates
 from proctor.schema import EvalError, EvalLog, EvalSample
 
@@ -87,8 +88,8 @@ class UnitProgress:
             metrics=self.metrics,
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,
-            retries=sum(self.unit.model.retries.values()),
-            retry_cause=getattr(self.unit.model, "last_error", None) or "",
+            retries=sum(sum(model.retries.values()) for model in self._models()),
+            retry_cause=self._retry_cause(),
             retried=self.retried,
             error_examples=dict(self.examples),
             location=self.location,
@@ -100,10 +101,27 @@ class UnitProgress:
             label=self.unit.label,
         )
 
+    def _models(self) -> list[Model]:
+        return [self.unit.model, *self.unit.roles.values()]
 
-def _gate_snapshots() -> list[GateSnapshot]:
+    def _retry_cause(self) -> str:
+        """What the model said when a request to it failed last; else what one in a role said."""
+        for model in self._models():
+            if model.retries and model.last_error:
+                return f"{model.role}: {model.last_error}" if model.role else model.last_error
+        return ""
+
+
+def _gate_snapshots(providers: Collection[str]) -> list[GateSnapshot]:
+    """The gates in use. Models of a provider share one, which is named after the provider unless it has several."""
     used: list[Gate] = [*gates(), *sandbox_gates()]
-    return [GateSnapshot(gate.name, gate.held, gate.limit, gate.waiting) for gate in used]
+    named = Counter(gate.name.partition("/")[0] for gate in used)
+
+    def shown(name: str) -> str:
+        provider, slash, _ = name.partition("/")
+        return provider if slash and provider in providers and named[provider] == 1 else name
+
+    return [GateSnapshot(shown(gate.name), gate.held, gate.limit, gate.waiting) for gate in used]
 
 
 class RunProgress:
@@ -111,6 +129,8 @@ class RunProgress:
 
     def __init__(self, units: Sequence[Unit]) -> None:
         self.units = [UnitProgress(unit) for unit in units]
+        models = [model for unit in units for model in (unit.model, *unit.roles.values())]
+        self._providers = frozenset(model.name.partition("/")[0] for model in models)
         # A copy of the run's context: gates are found through it, and the screen's thread has a context of its own.
         self._context = copy_context()
         self._started = time.monotonic()
@@ -124,7 +144,7 @@ class RunProgress:
         """The run as it is now."""
         return RunSnapshot(
             units=tuple(unit.snapshot() for unit in self.units),
-            gates=tuple(self._context.run(_gate_snapshots)),
+            gates=tuple(self._context.run(_gate_snapshots, self._providers)),
             elapsed=time.monotonic() - self._started,
             messages=tuple(self._messages),
         )

@@ -1,0 +1,102 @@
+"""What the screen is told of a run: who fails, why, and by which gates it is held."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proctor import Task
+from proctor.concurrency import run_gates
+from proctor.dataset import Sample
+from proctor.display import RunSnapshot, UnitSnapshot, unit_from_log
+from proctor.engine import RunResult
+from proctor.engine import run as run_tasks
+from proctor.engine._progress import RunProgress
+from proctor.scorer import includes
+from proctor.solver import TaskState, solver
+
+
+def planned(model: Any = "mock/model", **options: Any) -> RunResult:
+    task = Task(name="one", dataset=[Sample(input="q", target="a")], scorer=includes())
+    return run_tasks([task], model, {"dry_run": True, "display": "none", **options})
+
+
+def test_retries_say_why_and_whose_they_are() -> None:
+    [unit, other] = planned(["mock/a", "mock/b"], model_roles={"grader": "mock/judge"}).units
+    progress = RunProgress([unit, other])
+    unit.roles["grader"].note_error(OSError("refused"))
+    assert progress.snapshot().units[0].retry_cause == ""  # it failed, but nothing is repeated
+    unit.roles["grader"].count_retry("transient")
+    first, second = progress.snapshot().units
+    assert (first.retries, first.retry_cause) == (1, "grader: OSError: refused")
+    assert (second.retries, second.retry_cause) == (0, "")
+    unit.model.count_retry("transient")
+    unit.model.note_error(OSError("no route"))
+    first, _ = progress.snapshot().units
+    assert (first.retries, first.retry_cause) == (2, "OSError: no route")
+
+
+@pytest.mark.parametrize(
+    ("models", "names"),
+    [(["mock/a"], ["mock"]), (["mock/a", "mock/b"], ["mock"])],
+)
+def test_models_that_share_connections_have_a_gate_named_after_their_provider(
+    models: list[str], names: list[str]
+) -> None:
+    units = planned(models).units
+    with run_gates():
+        progress = RunProgress(units)
+        for unit in units:
+            unit.model.connection_gates()
+        assert [gate.name for gate in progress.snapshot().gates] == names
+
+
+@solver
+def fail(times: int) -> Any:
+    """Fails the first ``times`` times."""
+    left = [times]
+
+    async def solve(state: TaskState, generate: Any) -> TaskState:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise ValueError("no such thing")
+        return state
+
+    return solve
+
+
+def test_errors_have_their_line_and_samples_that_were_run_again_are_counted(run: Any, tmp_path: Path) -> None:
+    task = Task(dataset=[Sample(input="q", target="a")], solver=fail(2), scorer=includes())
+    [log] = run(task, retry_on_error=2)
+    unit = unit_from_log(log)
+    assert unit.retried == 1
+    assert "retried" not in unit.outcomes
+    [log] = run(Task(dataset=[Sample(input="q", target="a")], solver=fail(1), scorer=includes()))
+    unit = unit_from_log(log)
+    assert unit.error == "ValueError('no such thing')"
+    assert "test_progress.py:" in unit.error_place
+
+
+class Watcher:
+    """A display that keeps its last snapshot."""
+
+    last = RunSnapshot()
+
+    def start(self, snapshot: RunSnapshot) -> None: ...
+    def update(self, snapshot: RunSnapshot) -> None: ...
+    def message(self, text: str, level: str = "info") -> None: ...
+    def finish(self, snapshot: RunSnapshot, exit_code: int) -> None:
+        Watcher.last = snapshot
+
+
+def test_the_first_error_of_each_kind_is_kept_with_its_line(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proctor.engine._run.make_display", lambda name: Watcher())
+    samples = [Sample(input="q", target="a") for _ in range(3)]
+    run(Task(dataset=samples, solver=fail(2), scorer=includes()), fail_on_error=False)
+    unit: UnitSnapshot = Watcher.last.units[0]
+    assert unit.errors == {"ValueError": 2}
+    place, _, message = unit.error_examples["ValueError"].partition(": ")
+    assert "test_progress.py:" in place
+    assert message == "ValueError('no such thing')"
