@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -69,6 +70,23 @@ def test_the_list_is_there_for_machines_too(capsys: pytest.CaptureFixture[str]) 
 def test_attributes_choose(filters: list[str], names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "tasks", "--json", *(word for text in filters for word in ("-F", text))]) == 0
     assert [task["name"] for task in json.loads(capsys.readouterr().out)] == names
+
+
+def test_a_file_that_is_no_python_is_an_error_when_named_and_a_warning_in_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broken.py").write_text("from proctor import task\n\n@task\ndef t(:\n")
+    assert main(["list", "tasks", "broken.py"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("Error: broken.py:4 ")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(["list", "tasks"]) == 0
+    captured = capsys.readouterr()
+    assert "inner/quiz.py@alpha" in captured.out
+    [line] = captured.err.splitlines()
+    assert line.startswith("Warning: broken.py:4 ")
 
 
 def test_paths_can_be_absolute(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,11 +113,11 @@ def test_an_error_of_the_commonest_kind_is_shown_with_its_place() -> None:
     examples = {"ValueError": "quiz.py:3: ValueError('b')", "TimeoutError": "quiz.py:12: TimeoutError('" + "a" * 80}
     screen.display.start(at(0, replace(UNIT, error_examples=examples, retried=2)))
     lines = screen.text().splitlines()
-    assert lines[-2] == "errors: TimeoutError 2, ValueError 1"
+    assert lines[-2] == "errors: TimeoutError 2, ValueError 1 · 2 samples run again"
     assert lines[-1].startswith("  quiz.py:12: TimeoutError('aaa")
     screen.resize(120)
-    screen.display.update(at(1, replace(UNIT, retried=2)))
-    assert "2 samples run again" in screen.text()
+    screen.display.update(at(1, replace(UNIT, errors={}, retried=1)))
+    assert screen.text().splitlines()[-1] == "1 sample run again"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])

@@ -167,8 +167,6 @@ def _foot(snapshot: RunSnapshot, gates: GateTrends) -> list[RenderableType]:
         f"{tokens(sum(unit.output_tokens for unit in snapshot.units))} out"
     )
     parts = [duration(snapshot.elapsed), *(gates.text(gate) for gate in snapshot.gates), used]
-    if again := sum(unit.retried for unit in snapshot.units):
-        parts.append(f"{plural(again, 'sample')} run again")
     repeated = retry_parts(snapshot.units)
     explained = any(unit.retry_cause for unit in snapshot.units)
     if not explained:
@@ -176,8 +174,12 @@ def _foot(snapshot: RunSnapshot, gates: GateTrends) -> list[RenderableType]:
     lines = [(" · ".join(parts), "dim")]
     if explained:
         lines.append((" · ".join(repeated), "yellow"))
+    again = sum(unit.retried for unit in snapshot.units)
+    said = [f"{plural(again, 'sample')} run again"] if again else []
     if errors:
-        lines.append((f"errors: {counts(errors)}", "red"))
+        lines.append((" · ".join([f"errors: {counts(errors)}", *said]), "red"))
+    elif said:
+        lines.append((said[0], "yellow"))
     if shown := next((examples[kind] for kind, _ in errors.most_common() if kind in examples), ""):
         lines.append((f"  {shown}", "red"))
     return [Text(line, style=style, no_wrap=True, overflow="ellipsis") for line, style in lines]
