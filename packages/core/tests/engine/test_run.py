@@ -401,3 +401,15 @@ def test_the_log_is_where_it_says(run: Callable[..., list[EvalLog]], tmp_path: P
         [log] = run(Task(dataset=sums(2), scorer=match()), model=answers(), log_format=format)
         assert log.location.endswith(f".{format}")
         assert read_eval_log(log.location, header_only=True).status == "success"
+
+
+@pytest.mark.parametrize("measure", ["backlog", "backlog_bytes"])
+def test_samples_wait_while_the_log_is_behind(
+    run: Callable[..., list[EvalLog]], monkeypatch: pytest.MonkeyPatch, measure: str
+) -> None:
+    from proctor.log import LogWriter
+
+    behind = [1 << 40] * 3
+    monkeypatch.setattr(LogWriter, measure, property(lambda self: behind.pop() if behind else 0))
+    [log] = run(Task(dataset=sums(2), scorer=match()), model=answers(), max_samples=1)
+    assert log.status == "success" and behind == []

@@ -336,3 +336,39 @@ def test_surrogates_nan_and_huge_numbers_survive(tmp_path: Path) -> None:
     assert json.dumps(read.metadata, sort_keys=True) == json.dumps(odd, sort_keys=True)
     assert read_eval_log_sample(writer.location, "id \ud83d").uuid == written.uuid
     assert read_eval_log_sample_summaries(writer.location)[0].input == "why \ud83d?"
+
+
+def test_what_waits_is_measured_by_the_samples_before_it(tmp_path: Path) -> None:
+    """A slow disk: the writer is inside a commit, and samples queue up behind it."""
+    entered, release = threading.Event(), threading.Event()
+
+    class SlowStore(FileStore):
+        def create(self, name: str) -> Any:
+            sink = super().create(name)
+            commit = sink.commit
+            calls: list[int] = []
+
+            def slow(segment: bytes, directory: Any) -> None:
+                calls.append(1)
+                if len(calls) == 2:  # the first is the beginning of the log
+                    entered.set()
+                    release.wait(60)
+                commit(segment, directory)
+
+            sink.commit = slow  # type: ignore[method-assign]
+            return sink
+
+    writer = LogWriter.open(str(tmp_path), spec(), EvalPlan(), store=SlowStore())
+    try:
+        assert writer.backlog_bytes == 0
+        writer.write(sample(1, question="x" * 100_000))
+        assert entered.wait(60)
+        assert writer.backlog_bytes == 0
+        for number in (2, 3):
+            writer.write(sample(number))
+        assert writer.backlog == 2
+        assert writer.backlog_bytes > 200_000
+    finally:
+        release.set()
+        writer.finish("success", None, stats())
+    assert writer.backlog_bytes == 0

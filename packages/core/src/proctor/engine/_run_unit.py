@@ -39,6 +39,7 @@ from proctor.scorer import ResultsBuilder, scorer_names
 __all__ = ["UnitRun"]
 
 _BACKLOG = 512  # samples that wait for the disk before the next one starts
+_BACKLOG_BYTES = 64 << 20  # or so many bytes of them
 _PATIENCE = 0.01  # seconds between looks at the backlog
 _CUT_SHORT = frozenset({"content_filter", "max_tokens", "model_length"})  # replies that are scored but were not whole
 _NO_SCORE = "no_score"  # the scorer returned None
@@ -184,11 +185,14 @@ class UnitRun:
             if retries:
                 done.error_retries = retries
             self._record(done, wanted.place)
-            while self._writer.backlog > _BACKLOG and self._writer.error is None:  # noqa: ASYNC110 - a thread drains it
+            while self._behind() and self._writer.error is None:  # noqa: ASYNC110 - a thread drains it
                 await anyio.sleep(_PATIENCE)
         except (Exception, SystemExit) as error:
             # Not the sample's own error (those are in its record): its data can't be read, or we are at fault.
             self._failure = self._failure or eval_error(error)
+
+    def _behind(self) -> bool:
+        return self._writer.backlog > _BACKLOG or self._writer.backlog_bytes > _BACKLOG_BYTES
 
     def _cancelled(self, sample: EvalSample) -> None:
         self._progress.recorded += 1

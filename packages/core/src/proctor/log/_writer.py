@@ -72,7 +72,7 @@ class LogWriter:
         self._ids: dict[int | str, None] | None = {} if log.eval.dataset.sample_ids is None else None
         self._reductions: ReductionSpool | None = None
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
-        self._taken = self._put = 0
+        self._taken = self._put = self._size = 0
         self._closing = threading.Event()
         self._ended = False
         self._deadline = float("inf")
@@ -145,6 +145,11 @@ class LogWriter:
     def backlog(self) -> int:
         """Samples that wait to be encoded; who has many should let the writer catch up."""
         return self._put - self._taken
+
+    @property
+    def backlog_bytes(self) -> int:
+        """About how much JSON they will be, judged by the largest samples before them."""
+        return (self._put - self._taken) * self._size
 
     def write(self, sample: EvalSample, summary: EvalSampleSummary | None = None, on_ack: _Ack | None = None) -> None:
         """Take ``sample``, which must not change any more, and return at once.
@@ -267,6 +272,7 @@ class LogWriter:
         self._pending.append((encode(values) if self._samples else b"", values, on_ack))
         group.append((sample, raw))
         self._taken += 1
+        self._size = max(len(raw), self._size - (self._size >> 4))
         if self._ids is not None:
             self._ids[sample.id] = None
             if len(self._ids) > _MANY:
