@@ -1,0 +1,100 @@
+"""The script of CI itself, with checks that fail and checks that hang."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from repo_files import ROOT
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="CI runs on Linux")
+
+DEV = """#!/bin/sh
+echo "this is $1"
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder with the real script, and stand-ins for all that it calls."""
+    for name in (".ci/run", "tests/services/docker.sh"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / ".ci/run", tmp_path / ".ci/run")
+    script(tmp_path / "tests/services/docker.sh", '#!/bin/sh\necho "$1" >> engine\necho unix:///nowhere\n')
+    for name in ("node", "python3"):
+        script(tmp_path / "bin" / name, "#!/bin/sh\n")
+    return tmp_path
+
+
+def script(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def ci(checkout: Path, dev: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    script(checkout / "dev", DEV + dev)
+    path = f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", ".ci/run"],
+        cwd=checkout,
+        env={**os.environ, "PATH": path, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_a_green_run_ends_with_the_closing_line_of_the_complete_pass(checkout: Path) -> None:
+    done = ci(checkout, 'case $1 in tests) echo "3 passed in 0.10s" ;; esac')
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == "3 passed in 0.10s"
+    assert (checkout / "engine").read_text().split() == ["start", "status", "stop"]
+
+
+def test_a_red_run_says_last_which_tests_failed_in_which_step(checkout: Path) -> None:
+    failing = """
+        case $1 in
+        installed) echo 'FAILED tests/x.py::test_y'; echo '1 failed, 2 passed in 0.10s'; sleep 1; exit 3 ;;
+        alone*) trap 'echo "alone got the signal"; exit 1' TERM; echo "alone is at work"; sleep 3600 & wait ;;
+        esac
+    """
+
+    done = ci(checkout, failing)
+
+    assert done.returncode == 3
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "::: FAILED with exit code 3: installed (exit code 3)"
+    end = done.stdout[done.stdout.index("::: alone was ended") :]
+    assert "alone is at work\nalone got the signal" in end
+    assert "FAILED tests/x.py::test_y" in end
+    assert "1 failed, 2 passed in 0.10s" in end
+    assert "this is tests" not in done.stdout
+    assert (checkout / "engine").read_text().split()[-1] == "stop"
+
+
+def test_a_step_that_hangs_is_ended_with_its_children_and_named(checkout: Path) -> None:
+    """Given a step whose child outlives it and holds its output, when the time is up, then the run ends at once."""
+    hanging = "case $1 in lint) echo 'on its way'; setsid sleep 3600 & echo $! > left; sleep 3600 ;; esac"
+
+    try:
+        done = ci(checkout, hanging, CI_STEP_SECONDS="2")
+    finally:
+        os.kill(int((checkout / "left").read_text()), signal.SIGKILL)
+
+    assert done.returncode == 124
+    assert "on its way" in done.stdout
+    assert done.stdout.splitlines()[-1].endswith("lint, which took too long and was ended")
+
+
+def test_no_step_starts_when_the_time_for_all_is_up(checkout: Path) -> None:
+    done = ci(checkout, "case $1 in unit-3.13) sleep 3600 ;; esac", CI_ALL_SECONDS="3")
+
+    assert done.returncode == 124
+    assert "unit-3.13, which took too long" in done.stdout.splitlines()[-1]
