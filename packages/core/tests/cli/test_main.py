@@ -151,3 +151,19 @@ sys.exit(main(["x"]))
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(60) == 1
+
+
+def test_an_unexpected_error_and_its_traceback_hold_no_secret(
+    command: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> NoReturn:
+        value = "hunter2"
+        raise RuntimeError(f"refused: api_key={value} and {os.environ['ACME_TOKEN']}")
+
+    monkeypatch.setenv("ACME_TOKEN", "correct-horse")
+    monkeypatch.setenv("PROCTOR_DEBUG", "1")
+    command(fail)
+    assert main(["eval"]) == 1
+    shown = capsys.readouterr().err
+    assert "Traceback" in shown and "correct-horse" not in shown and "=hunter2" not in shown
+    assert "Error: unexpected RuntimeError: refused: api_key=[removed] and [ACME_TOKEN]" in shown

@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _reader_left()
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        text = f"{type(error).__name__}: {error}".rstrip(": ")
+        text = _without_secrets(f"{type(error).__name__}: {error}".rstrip(": "))
         return _tell(
             error,
             f"unexpected {text} ({where.filename}, line {where.lineno}).",
@@ -62,11 +62,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _tell(error: Exception, message: str, hint: str, *, exit_code: int) -> int:
     if os.environ.get(_DEBUG, "") not in ("", "0"):
-        traceback.print_exception(error)
+        click.echo(_without_secrets("".join(traceback.format_exception(error))), err=True, nl=False)
     click.echo(f"Error: {message.strip()}", err=True)
     if hint:
         click.echo(hint, err=True)
     return exit_code
+
+
+def _without_secrets(text: str) -> str:
+    from proctor.schema import redact_text  # it brings pydantic, which most commands can do without
+
+    return redact_text(text)
 
 
 def _click_message(error: click.ClickException, arguments: Sequence[str]) -> tuple[str, str]:

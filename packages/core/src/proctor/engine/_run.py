@@ -32,7 +32,7 @@ from proctor.engine._unit import Unit
 from proctor.log import now_iso_seconds
 from proctor.model import Model, close_models, run_models
 from proctor.sandbox import cleanup_sandboxes, configure_sandboxes
-from proctor.schema import EvalLog, short_uuid
+from proctor.schema import EvalLog, redact_text, short_uuid
 
 __all__ = ["RunResult", "run", "run_async"]
 
@@ -181,7 +181,7 @@ class _Run:
             raise
 
     def _lost(self, index: int, unit: UnitRun, error: Exception) -> None:
-        what = f"{type(error).__name__}: {error}"
+        what = redact_text(f"{type(error).__name__}: {error}")
         progress = self.progress.units[index]
         progress.status, progress.error = "error", what
         text = f"{unit.unit.name} ({unit.unit.model.name}): {what}"

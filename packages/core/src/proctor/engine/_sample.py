@@ -14,6 +14,7 @@ import anyio
 
 from proctor.agent import use_scorers
 from proctor.engine._errors import eval_error
+from proctor.engine._spec import loggable_sandbox
 from proctor.engine._unit import Unit
 from proctor.limits import LimitExceededError, SampleLimits, begin_limits
 from proctor.log import Store, Transcript, begin_store, begin_transcript, now_iso, span
@@ -108,9 +109,14 @@ async def run_sample(
     return _finished(attempt, sample_state() or state, transcript, limits)
 
 
+def _loggable(sample: Sample) -> Sample:
+    spec = loggable_sandbox(sample.sandbox)
+    return sample if spec is sample.sandbox else sample.model_copy(update={"sandbox": spec})
+
+
 async def _run(attempt: Attempt, state: TaskState, transcript: Transcript, limits: SampleLimits) -> None:
     with span("init", type="init"):
-        transcript.event(SampleInitEvent(sample=attempt.sample, state=_initial(attempt.sample, state)))
+        transcript.event(SampleInitEvent(sample=_loggable(attempt.sample), state=_initial(attempt.sample, state)))
     spec = attempt.sample.sandbox or attempt.unit.sandbox
     if spec is None:
         await _inside(attempt, state, transcript, limits)
@@ -235,7 +241,7 @@ def _finished(attempt: Attempt, state: TaskState, transcript: Transcript, limits
         input=sample.input,
         choices=sample.choices,
         target=sample.target,
-        sandbox=sample.sandbox or unit.sandbox,
+        sandbox=loggable_sandbox(sample.sandbox or unit.sandbox),
         files=list(sample.files) if sample.files else None,
         setup=sample.setup,
         messages=list(state.messages),

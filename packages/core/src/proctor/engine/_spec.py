@@ -31,7 +31,7 @@ from proctor.schema import (
 from proctor.scorer import eval_scorers, metric_definitions, reducer_name
 from proctor.solver import plan_steps
 
-__all__ = ["eval_plan", "eval_spec", "revision"]
+__all__ = ["eval_plan", "eval_spec", "loggable_sandbox", "revision"]
 
 _MANY = 100_000  # sample ids beyond this are not listed in the log
 
@@ -62,7 +62,7 @@ def eval_spec(unit: Unit, run_id: str, revision: EvalRevision | None) -> EvalSpe
         solver_args=loggable(dict(options.solver_args)) or None,
         tags=[*task.tags, *options.tags] or None,
         dataset=_dataset(unit),
-        sandbox=_sandbox(unit.sandbox),
+        sandbox=loggable_sandbox(unit.sandbox),
         model=unit.model.name,
         model_generate_config=loggable_config(unit.config),
         model_base_url=loggable_url(unit.model.api.base_url),
@@ -84,7 +84,8 @@ def _own(unit: Unit) -> dict[str, Any]:
     return {"unit": unit.id, "plugins": plugins.used(), **{name: value for name, value in more.items() if value}}
 
 
-def _sandbox(spec: SandboxSpec | None) -> SandboxSpec | None:
+def loggable_sandbox(spec: SandboxSpec | None) -> SandboxSpec | None:
+    """``spec`` as the log may have it: its configuration without secrets."""
     if spec is None or (config := redact(spec.config)) is spec.config:
         return spec
     return spec.model_copy(update={"config": config})

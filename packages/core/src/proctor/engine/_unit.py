@@ -137,7 +137,7 @@ def _fingerprint(samples: Selection) -> dict[str, Any]:
     total = 0
     if not isinstance(dataset, IterableDataset):
         # A sum, since sorting a million ids would hold all of them in memory at once.
+        digest, number = hashlib.blake2b, int.from_bytes
         for id in dataset.ids():
-            digest = hashlib.blake2b(str(id).encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            total += int.from_bytes(digest, "big")
+            total += number(digest(str(id).encode("utf-8", "surrogatepass"), digest_size=16).digest(), "big")
     return {"name": dataset.name, "size": samples.total, "ids": f"{total % (1 << 128):032x}"}

@@ -25,6 +25,7 @@ from proctor.schema import (
     SpanEndEvent,
     StoreEvent,
     quick_id,
+    redact_text,
 )
 
 __all__ = ["Span", "Transcript", "begin_transcript", "span", "span_id", "transcript", "use_transcript"]
@@ -89,7 +90,7 @@ class Transcript:
         message = LoggingMessage(
             name=record.name,
             level=record.levelname.lower(),
-            message=record.getMessage(),
+            message=redact_text(record.getMessage()),
             created=record.created * 1000,
             filename=record.filename,
             module=record.module,

@@ -8,6 +8,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from proctor.contracts import UsageError
 from proctor.registry import component, is_registered, loggable, registry_info
+from proctor.schema import redact
 from proctor.scorer._types import MetricsSpec, Scorer, ScoreReducer
 
 P = ParamSpec("P")
@@ -86,12 +87,10 @@ def short_name(obj: object) -> str:
 
 
 def logged_params(made: object) -> dict[str, Any]:
-    """The arguments that were given to make a component, as JSON data; a component among them with its own."""
-    return (
-        {name: _logged(value) for name, value in registry_info(made).params_passed.items()}
-        if is_registered(made)
-        else {}
-    )
+    """The arguments that were given to make a component, as JSON data without secrets; a component among them alike."""
+    if not is_registered(made):
+        return {}
+    return redact({name: _logged(value) for name, value in registry_info(made).params_passed.items()})
 
 
 def _logged(value: Any) -> Any:
