@@ -1,0 +1,3 @@
+from docker_engine import docker_engine
+
+__all__ = ["docker_engine"]
