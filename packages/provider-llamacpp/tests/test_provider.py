@@ -13,10 +13,11 @@ import pytest
 
 from proctor import plugins
 from proctor.contracts import PrerequisiteError, UsageError
-from proctor.model import get_model
+from proctor.model import GenerateConfig, get_model
 from proctor_provider_llamacpp import LlamaArgs, _engine
 from proctor_provider_llamacpp._api import LlamaAPI
 from proctor_provider_llamacpp._engine import EngineKey, llamacpp, shared_engine
+from proctor_provider_llamacpp._reply import LlamaError
 
 pytestmark = pytest.mark.anyio
 
@@ -105,6 +106,29 @@ async def test_a_damaged_file_is_said_to_be_so_and_is_not_tried_again(file: Path
 
     assert model.api.classify(raised.value).kind == "permanent"
     await model.api.aclose()
+
+
+@pytest.mark.parametrize(
+    "error", [LlamaError("refused", "invalid_request_error"), LlamaError("busy", "unavailable_error")]
+)
+async def test_a_failure_is_one_call_whatever_the_retries(
+    file: Path, monkeypatch: pytest.MonkeyPatch, error: LlamaError
+) -> None:
+    # There is no server that could have had a bad moment: the same process would do the same again.
+    model = get_model(f"llamacpp/{file}", memoize=False)
+    calls = []
+
+    def fail(*arguments: Any) -> Any:
+        calls.append(arguments)
+        raise error
+
+    monkeypatch.setattr(model.api, "_run", fail)
+    with pytest.raises(LlamaError):
+        await model.generate("Hello", config=GenerateConfig(max_retries=3))
+
+    assert len(calls) == 1
+    assert model.retries == {}
+    assert model.last_error == f"LlamaError: {error}"
 
 
 def test_without_the_library_it_says_how_to_install_it(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

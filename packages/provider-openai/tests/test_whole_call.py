@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from proctor.concurrency import run_gates
-from proctor.model import AttemptTimeout, GenerateConfig, Model, Pacing, close_models, get_model
+from proctor.model import AttemptTimeout, GenerateConfig, Model, Pacing, close_models, get_model, run_models
 from proctor_testkit import FakeOpenAI
 
 pytestmark = pytest.mark.anyio
@@ -102,6 +105,56 @@ async def test_models_of_one_credential_share_their_connections_and_can_be_close
     await close_models()
 
     assert server.connections == 1
+
+
+async def test_a_run_that_ends_leaves_the_connections_of_another_one_alone(server: FakeOpenAI) -> None:
+    released = threading.Event()
+
+    def late(body: dict[str, Any]) -> dict[str, Any]:
+        released.wait(60)
+        return server.answer("Late.")
+
+    with run_models():
+        mine = get_model("openai/gpt-4o", base_url=server.base_url, api_key="k")
+        await mine.generate("?")
+        with run_models():
+            other = get_model("openai/gpt-4o", base_url=server.base_url, api_key="k")
+            await other.generate("?")
+            assert other is not mine
+            server.reply(late)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(mine.generate, "?")
+                await anyio.to_thread.run_sync(server.wait, 3)
+                await close_models()
+                released.set()
+        await mine.generate("?")
+        await close_models()
+
+    assert len(server.requests) == 4, "no request was cut off and sent again"
+    assert server.connections == 1
+
+
+async def test_a_model_that_was_closed_connects_again(server: FakeOpenAI) -> None:
+    model = get_model("openai/gpt-4o", base_url=server.base_url, api_key="k", memoize=False)
+    for _ in range(2):
+        await model.generate("?")
+        await model.api.aclose()
+
+    assert server.connections == 2
+
+
+async def test_a_model_that_nobody_closed_does_not_keep_its_connections_from_being_closed(server: FakeOpenAI) -> None:
+    first = get_model("openai/gpt-4o", base_url=server.base_url, api_key="k", memoize=False)
+    other = get_model("openai/gpt-4o", base_url=server.base_url, api_key="k", memoize=False)
+    await first.generate("?")
+    await other.generate("?")
+    client = other.api._connections.client()  # type: ignore[attr-defined]
+
+    del first
+    gc.collect()
+    await other.api.aclose()
+
+    assert client.closed
 
 
 def test_a_model_made_before_any_loop_works_in_each(server: FakeOpenAI) -> None:

@@ -13,7 +13,7 @@ from proctor_provider_openai._chat_input import chat_messages
 from proctor_provider_openai._chat_output import chat_output
 from proctor_provider_openai._endpoint import Endpoint, fresh_token
 from proctor_provider_openai._errors import MalformedResponse, classify, rate_limits, refusal
-from proctor_provider_openai._http import close_client, decode, encode, load_client, poster
+from proctor_provider_openai._http import Connections, decode, encode, load_client
 from proctor_provider_openai._media import has_files, inline_files
 from proctor_provider_openai._models import is_reasoning, needs_responses, prefers_responses
 from proctor_provider_openai._refused import refused_output
@@ -40,6 +40,7 @@ class OpenAIAPI(ModelAPI):
         self._endpoint = endpoint
         self._args = args
         self._key = endpoint.connection_key(provider)
+        self._connections = Connections(self._key, endpoint.base_url)
         self._headers = endpoint.headers
         quirks = endpoint.quirks
         reasoning = is_reasoning(endpoint.model)
@@ -71,8 +72,8 @@ class OpenAIAPI(ModelAPI):
         return rate_limits(response)
 
     async def aclose(self) -> None:
-        """Close the running loop's connections to this endpoint."""
-        await close_client(self._key)
+        """Close the running loop's connections to this endpoint, unless other models use them too."""
+        await self._connections.aclose()
 
     async def generate(
         self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig
@@ -88,15 +89,15 @@ class OpenAIAPI(ModelAPI):
             input = await inline_files(input)
         if self._responses and (config.num_choices or 1) == 1:
             body = self._responses_body(input, tools, tool_choice, config)
-            answer = await self._post(self._endpoint.responses, body, config)
+            answer, headers = await self._post(self._endpoint.responses, body, config)
             if isinstance(answer, ModelOutput):
                 return answer
-            return response_output(answer, self.model_name, tools)
+            return response_output(answer, self.model_name, tools, headers)
         body = self._chat_body(input, tools, tool_choice, config)
-        answer = await self._post(self._endpoint.chat, body, config)
+        answer, headers = await self._post(self._endpoint.chat, body, config)
         if isinstance(answer, ModelOutput):
             return answer
-        return chat_output(answer, self.model_name, tools, official=self._endpoint.official)
+        return chat_output(answer, self.model_name, tools, headers, official=self._endpoint.official)
 
     def _chat_body(
         self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig
@@ -143,12 +144,12 @@ class OpenAIAPI(ModelAPI):
             body.update(config.extra_body)
         return body
 
-    async def _post(self, url: str, body: dict[str, Any], config: GenerateConfig) -> Any:
-        """The JSON of a successful response, or the output that a refusal of the content stands for."""
+    async def _post(self, url: str, body: dict[str, Any], config: GenerateConfig) -> tuple[Any, Mapping[str, str]]:
+        """The JSON of a successful response (or the output that a refusal of the content stands for), and headers."""
         headers = self._headers
         if config.extra_headers or self._endpoint.token is not None:
             headers = await self._request_headers(config)
-        client = poster(self._key, self._endpoint.base_url)
+        client = self._connections.client()
         started = perf_counter()
         try:
             status, answered, raw = await client.post(url, headers, encode(body))
@@ -163,17 +164,17 @@ class OpenAIAPI(ModelAPI):
         except ValueError:
             text = raw.decode("utf-8", "replace")
             record_call(body, text, seconds, headers=answered)
-            if status == 200:
+            if status < 300:
                 raise MalformedResponse(f"{self.model_name}: the response is not JSON: {text[:200]!r}") from None
             raise refusal(status, answered, text) from None
         record_call(body, answer, seconds, headers=answered)
         if 200 <= status < 300:
-            return answer
+            return answer, answered
         error = refusal(status, answered, answer)
         output = refused_output(error, answer, self.model_name)
         if output is None:
             raise error
-        return output
+        return output, answered
 
     async def _request_headers(self, config: GenerateConfig) -> dict[str, str]:
         headers = dict(self._headers)

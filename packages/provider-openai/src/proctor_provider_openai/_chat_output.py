@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from proctor.model import parse_tool_call
@@ -45,8 +46,10 @@ _STOP: dict[str, StopReason] = {
 _THINKING = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>\s*", re.DOTALL)
 
 
-def chat_output(body: Any, model: str, tools: list[ToolInfo], *, official: bool) -> ModelOutput:
-    """The reply in ``body``.
+def chat_output(
+    body: Any, model: str, tools: list[ToolInfo], headers: Mapping[str, str], *, official: bool
+) -> ModelOutput:
+    """The reply in ``body``; ``headers`` may say when to try again, should it be an error.
 
     Raises:
         MalformedResponse: if it is none.
@@ -57,11 +60,11 @@ def chat_output(body: Any, model: str, tools: list[ToolInfo], *, official: bool)
     choices = body.get("choices")
     if not choices:
         if body.get("error"):
-            raise refusal(200, {}, body)
+            raise refusal(200, headers, body)
         raise MalformedResponse(f"{model}: the response has no choices: {str(body)[:200]}")
     name = body.get("model") or model
     try:
-        made = [_choice(choice, name, tools, official) for choice in choices]
+        made = [_choice(choice, name, tools, headers, official) for choice in choices]
         return ModelOutput(model=name, choices=made, usage=chat_usage(body.get("usage")), response_id=body.get("id"))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise MalformedResponse(
@@ -69,9 +72,11 @@ def chat_output(body: Any, model: str, tools: list[ToolInfo], *, official: bool)
         ) from error
 
 
-def _choice(choice: dict[str, Any], model: str, tools: list[ToolInfo], official: bool) -> ChatCompletionChoice:
+def _choice(
+    choice: dict[str, Any], model: str, tools: list[ToolInfo], headers: Mapping[str, str], official: bool
+) -> ChatCompletionChoice:
     if choice.get("error"):
-        raise refusal(200, {}, choice)
+        raise refusal(200, headers, choice)
     message = choice["message"]
     content = _content(message, official)
     calls = message.get("tool_calls")

@@ -12,7 +12,9 @@ from urllib.parse import urlencode, urlsplit
 
 import anyio.to_thread
 
-from proctor.contracts import ModelAPI, PrerequisiteError
+from proctor.contracts import ModelAPI, PrerequisiteError, UsageError
+from proctor.model import check_base_url
+from proctor.schema import redact_url
 from proctor_provider_openai._args import AzureArgs, OpenAIArgs
 from proctor_provider_openai._services import SERVICES, Quirks, Service, service_prefix
 
@@ -70,6 +72,29 @@ def _first(names: tuple[str, ...]) -> str | None:
     return next((value for name in names if (value := os.environ.get(name))), None)
 
 
+_CALLS = ("/chat/completions", "/responses", "/completions")
+
+
+def _address(given: str | None, names: tuple[str, ...], default: str | None = None) -> str | None:
+    """The address to use, without a slash at its end: the one that was given, one of the environment, or ``default``.
+
+    Raises:
+        UsageError: if it is none that calls can be made from.
+    """
+    said = [("--model-base-url", given), *((name, os.environ.get(name)) for name in names)]
+    source, address = next(((source, value) for source, value in said if value), ("", default))
+    if not address:
+        return None
+    check_base_url(address, source, ("http", "https"))
+    plain = address.rstrip("/")
+    if "?" in plain or "#" in plain:
+        raise UsageError(f"{source}={redact_url(address)!r} has a query: give the address without it")
+    for call in _CALLS:
+        if plain.endswith(call):
+            raise UsageError(f"{source}={redact_url(address)!r} is the address of one call: leave {call} off")
+    return plain
+
+
 def _bearer(key: str | None) -> dict[str, str]:
     headers = {"Content-Type": "application/json"}
     if key:
@@ -78,7 +103,6 @@ def _bearer(key: str | None) -> dict[str, str]:
 
 
 def _plain(base_url: str, model: str, key: str | None, quirks: Quirks, extra: Mapping[str, str]) -> Endpoint:
-    base_url = base_url.rstrip("/")
     return Endpoint(
         base_url,
         model,
@@ -98,7 +122,7 @@ def openai_endpoint(model: str, base_url: str | None, api_key: str | None, args:
             f"openai/{model} needs OPENAI_API_KEY in the environment (or in a .env file): export OPENAI_API_KEY=... "
             "(any text will do for a server of your own that asks for none)"
         )
-    address = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI).rstrip("/")
+    address = _address(base_url, ("OPENAI_BASE_URL",), OPENAI) or OPENAI
     extra = {
         "OpenAI-Organization": args.organization or os.environ.get("OPENAI_ORG_ID"),
         "OpenAI-Project": args.project or os.environ.get("OPENAI_PROJECT_ID"),
@@ -125,7 +149,7 @@ def service_endpoint(service: Service, model: str, base_url: str | None, api_key
             f"{service.name}/{model} needs {' or '.join(service.env)} in the environment (or in a .env file): "
             f"export {service.env[0]}=..."
         )
-    address = base_url or os.environ.get(service.base_env) or service.base_url
+    address = _address(base_url, (service.base_env,), service.base_url)
     if not address:
         raise PrerequisiteError(
             f"{service.name}/{model}: say where {service.title} is: export {service.base_env}=https://... "
@@ -145,7 +169,7 @@ def generic_endpoint(name: str, base_url: str | None, api_key: str | None) -> En
     prefix = service_prefix(label)
     known = next((service for service in SERVICES if service.name == label.lower().replace("_", "-")), None)
     key = api_key or os.environ.get(f"{prefix}_API_KEY") or (_first(known.env) if known else None)
-    address = base_url or os.environ.get(f"{prefix}_BASE_URL") or (known.base_url if known else None)
+    address = _address(base_url, (f"{prefix}_BASE_URL",), known.base_url if known else None)
     missing = [f"{prefix}_BASE_URL"] if not address else []
     if not key and (known is None or known.env):
         missing.insert(0, f"{prefix}_API_KEY")
@@ -159,7 +183,7 @@ def generic_endpoint(name: str, base_url: str | None, api_key: str | None) -> En
 
 def azure_endpoint(model: str, base_url: str | None, api_key: str | None, args: AzureArgs | OpenAIArgs) -> Endpoint:
     """A deployment on Azure: by key, by token, or by the identity that azure-identity finds."""
-    address = (base_url or _first(AZURE_URLS) or "").rstrip("/")
+    address = _address(base_url, AZURE_URLS)
     if not address:
         raise PrerequisiteError(
             f"azureai/{model}: say where the resource is: export AZUREAI_OPENAI_BASE_URL=https://NAME.openai.azure.com "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -67,6 +68,21 @@ class MalformedResponse(Exception):
 _OVERLOADED = re.compile(r"overloaded|at capacity|slow down|too many requests|rate.?limit", re.IGNORECASE)
 _NO_QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing|credit balance|payment", re.IGNORECASE)
 _TRANSIENT = frozenset({408, 409, 425, 498, 499})
+# What errors that came with a success are called, and the status that they should have had.
+_STATUSES = {
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "too_many_requests": 429,
+    "insufficient_quota": 429,
+    "overloaded": 529,
+    "overloaded_error": 529,
+    "invalid_request_error": 400,
+    "invalid_api_key": 401,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "model_not_found": 404,
+}
 
 
 def classify(exc: BaseException) -> Retry | None:
@@ -80,17 +96,19 @@ def classify(exc: BaseException) -> Retry | None:
 
 def _classify_refusal(exc: APIError) -> Retry:
     said = f"{exc.code} {exc.kind} {exc.message}"
+    if exc.should_retry is False:  # the service's own word, which OpenAI's client obeys before it looks at the status
+        return Retry("permanent")
     if exc.status == 402 or (exc.status in (403, 429) and _NO_QUOTA.search(said)):
         return Retry("permanent")
     if exc.status in (429, 529) or (exc.status == 503 and _OVERLOADED.search(said)):
         return Retry("rate_limit", exc.retry_after)
-    if exc.should_retry is not None:
-        return Retry("transient", exc.retry_after) if exc.should_retry else Retry("permanent")
-    if exc.status >= 500 or exc.status in _TRANSIENT:
+    if exc.should_retry or exc.status >= 500 or exc.status in _TRANSIENT:
         return Retry("transient", exc.retry_after)
     return Retry("permanent")
 
 
+_EPOCH_SECONDS = 1e9  # since 2001; no quota takes thirty years to come back
+_EPOCH_MILLISECONDS = 1e12
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
@@ -114,7 +132,10 @@ def duration(text: str) -> float | None:
 
 
 def retry_after(headers: Mapping[str, str], message: str = "", now: float | None = None) -> float | None:
-    """Seconds that a refusal asks to wait: by ``retry-after-ms``, ``retry-after`` (seconds or HTTP date), or its text.
+    """Seconds that a refusal asks to wait.
+
+    By ``retry-after-ms``, ``retry-after`` (seconds or HTTP date), its text ("try again in 1.5s"), or the reset of a
+    budget that has nothing left (``x-ratelimit-remaining-*: 0`` and ``x-ratelimit-reset-*``).
 
     Args:
         headers: the response's headers; any mapping that finds lower-case names.
@@ -132,12 +153,27 @@ def retry_after(headers: Mapping[str, str], message: str = "", now: float | None
             return seconds
         try:
             date = parsedate_to_datetime(header)
-        except ValueError:
-            pass
-        else:
+            if date.tzinfo is None:  # HTTP dates are in GMT, said or not
+                date = date.replace(tzinfo=UTC)
             return max(0.0, date.timestamp() - (time.time() if now is None else now))
+        except (ValueError, TypeError, IndexError, OverflowError):
+            pass
     hint = _BODY_HINT.search(message)
-    return _spoken(hint.group(1)) if hint else None
+    if hint:
+        return _spoken(hint.group(1))
+    return _refill(headers, now)
+
+
+def _refill(headers: Mapping[str, str], now: float | None) -> float | None:
+    """Seconds until the budget that is used up, requests or tokens, is filled again; None when none is said to be."""
+    limits = rate_limits(headers, now)
+    if limits is None:
+        return None
+    budgets = (
+        (limits.requests_remaining, limits.requests_reset),
+        (limits.tokens_remaining, limits.tokens_reset),
+    )
+    return max((reset for remaining, reset in budgets if remaining == 0 and reset is not None), default=None)
 
 
 _SPOKEN = re.compile(r"(\d+(?:\.\d+)?)\s?(ms|milli|h|d|m|s)", re.IGNORECASE)
@@ -148,26 +184,39 @@ def _spoken(text: str) -> float:
     return sum(float(number) * units[unit.lower()] for number, unit in _SPOKEN.findall(text))
 
 
-def rate_limits(headers: Mapping[str, str]) -> RateLimits | None:
-    """The quota in ``x-ratelimit-*`` headers, or None when there is none."""
+def rate_limits(headers: Mapping[str, str], now: float | None = None) -> RateLimits | None:
+    """The quota in ``x-ratelimit-{limit,remaining,reset}-{requests,tokens}`` headers, or None when there is none.
+
+    Resets are durations (``6m0s``, ``12ms``, ``60``); a number so large that it is a time of day, in seconds or
+    milliseconds since the epoch, is compared with ``now``.
+    """
     found = [
         _count(headers.get("x-ratelimit-limit-requests")),
         _count(headers.get("x-ratelimit-remaining-requests")),
-        duration(headers.get("x-ratelimit-reset-requests") or ""),
+        _reset(headers.get("x-ratelimit-reset-requests"), now),
         _count(headers.get("x-ratelimit-limit-tokens")),
         _count(headers.get("x-ratelimit-remaining-tokens")),
-        duration(headers.get("x-ratelimit-reset-tokens") or ""),
+        _reset(headers.get("x-ratelimit-reset-tokens"), now),
     ]
     if all(value is None for value in found):
         return None
     return RateLimits(*found)  # type: ignore[arg-type]  # counts are ints, resets floats, in the order of the fields
 
 
+def _reset(text: str | None, now: float | None) -> float | None:
+    seconds = duration(text or "")
+    if seconds is None or seconds < _EPOCH_SECONDS:
+        return seconds
+    moment = seconds / 1000 if seconds >= _EPOCH_MILLISECONDS else seconds
+    return max(0.0, moment - (time.time() if now is None else now))
+
+
 def _count(text: str | None) -> int | None:
     try:
-        return int(float(text)) if text else None
+        count = int(float(text)) if text else None
     except (ValueError, OverflowError):
         return None
+    return count if count is None or count >= 0 else None
 
 
 def refusal(status: int, headers: Mapping[str, str], body: Any) -> APIError:
@@ -181,13 +230,15 @@ def refusal(status: int, headers: Mapping[str, str], body: Any) -> APIError:
             code = str(inner.get("code") or "")
     else:
         message, code, kind = str(error).strip()[:1000], "", ""
-    if code.isdigit() and 400 <= int(code) <= 599:  # OpenRouter and others put the status into the body
+    if re.fullmatch(r"[45]\d\d", code, re.ASCII):  # OpenRouter and others put the status into the body
         status, code = int(code) if status < 400 else status, ""
+    elif status < 300:
+        status = _STATUSES.get(code) or _STATUSES.get(kind) or (429 if _OVERLOADED.search(message) else 500)
     if 300 <= status < 400:  # following it would hand the credential to whoever the address belongs to
         message = f"the service redirects to {headers.get('location')}: give that address with --model-base-url"
     should = {"true": True, "false": False}.get(headers.get("x-should-retry") or "")
     return APIError(
-        status if status >= 300 else 500,
+        status,
         message or "no message",
         code=code,
         kind=kind,

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 import anyio
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import aiohttp
     import httpx2
 
-__all__ = ["Poster", "close_client", "decode", "encode", "load_client", "poster"]
+__all__ = ["Connections", "Poster", "decode", "encode", "load_client"]
 
 CONNECT_TIMEOUT = 30.0
 """Seconds for a connection, TLS included; the time for the answer is the core's to watch."""
@@ -34,7 +35,16 @@ CLOSE_TIMEOUT = 5.0
 
 
 class Poster(ABC):
-    """A pool of connections in one event loop. How many are open at once is the connection gate's business."""
+    """A pool of connections in one event loop. How many are open at once is the connection gate's business.
+
+    Attributes:
+        closed: whether it can't be used any more.
+        users: the models that use it; the last one to leave closes it.
+    """
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.users: WeakSet[Connections] = WeakSet()
 
     @abstractmethod
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, Mapping[str, str], bytes]:
@@ -48,11 +58,10 @@ class Poster(ABC):
     async def aclose(self) -> None:
         """Close all connections."""
 
-    closed: bool = False
-
 
 class _AiohttpPoster(Poster):
     def __init__(self, base_url: str) -> None:
+        super().__init__()
         import aiohttp
         import yarl
 
@@ -82,12 +91,12 @@ class _AiohttpPoster(Poster):
             raise ConnectionFailed(_describe(target.host, error)) from error
 
     async def aclose(self) -> None:
-        self.closed = True
         await self._session.close()
 
 
 class _Httpx2Poster(Poster):
     def __init__(self, base_url: str) -> None:
+        super().__init__()
         import httpx2
 
         self._failures = (httpx2.TransportError, OSError)
@@ -107,7 +116,6 @@ class _Httpx2Poster(Poster):
         return response.status_code, response.headers, response.content
 
     async def aclose(self) -> None:
-        self.closed = True
         await self._client.aclose()
 
 
@@ -148,27 +156,64 @@ def load_client() -> None:
     importlib.import_module(name)
 
 
-def poster(key: str, base_url: str) -> Poster:
-    """The running loop's client for ``key`` (a connection key), made at the first call."""
-    loop = _loop()
+class Connections:
+    """One model's use of the clients of its credential and address, which it shares with other models.
+
+    Args:
+        key: the connection key.
+        base_url: the address, for the proxy.
+    """
+
+    def __init__(self, key: str, base_url: str) -> None:
+        self._key = key
+        self._base_url = base_url
+        self._used: dict[object, Poster] = {}
+
+    def client(self) -> Poster:
+        """The running loop's client, made by the first model that asks."""
+        loop = _loop()
+        client = self._used.get(loop)
+        if client is None or client.closed:
+            _forget_closed_loops(self._used)
+            client = self._used[loop] = _client(self._key, self._base_url, loop)
+            client.users.add(self)
+        return client
+
+    async def aclose(self) -> None:
+        """Leave the running loop's client, and close it unless other models use it too."""
+        loop = _loop()
+        client = self._used.pop(loop, None)
+        if client is None:
+            return
+        client.users.discard(self)
+        if client.users or client.closed:
+            return
+        client.closed = True  # at once: who asks while it is being closed gets a new one
+        if _clients.get((self._key, loop)) is client:
+            del _clients[self._key, loop]
+        # Also when the run is being cancelled: half-closed connections would be warned about at exit.
+        with anyio.move_on_after(CLOSE_TIMEOUT, shield=True):
+            await client.aclose()
+
+
+def _client(key: str, base_url: str, loop: object) -> Poster:
     client = _clients.get((key, loop))
     if client is None or client.closed:
-        for known in [known for known in _clients if isinstance(known[1], asyncio.AbstractEventLoop)]:
-            if known[1].is_closed():  # type: ignore[attr-defined]  # the list above holds asyncio loops only
-                del _clients[known]
+        for known in [known for known in _clients if _is_over(known[1])]:
+            del _clients[known]
         asynchronous = isinstance(loop, asyncio.AbstractEventLoop)
         client = _AiohttpPoster(base_url) if asynchronous else _Httpx2Poster(base_url)
         _clients[key, loop] = client
     return client
 
 
-async def close_client(key: str) -> None:
-    """Close the running loop's client for ``key``, if there is one."""
-    client = _clients.pop((key, _loop()), None)
-    if client is not None:
-        # Also when the run is being cancelled: half-closed connections would be warned about at exit.
-        with anyio.move_on_after(CLOSE_TIMEOUT, shield=True):
-            await client.aclose()
+def _is_over(loop: object) -> bool:
+    return isinstance(loop, asyncio.AbstractEventLoop) and loop.is_closed()
+
+
+def _forget_closed_loops(used: dict[object, Poster]) -> None:
+    for loop in [loop for loop, client in used.items() if client.closed or _is_over(loop)]:
+        del used[loop]
 
 
 def encode(body: dict[str, Any]) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from proctor.model import parse_tool_call
@@ -21,7 +22,7 @@ from proctor.schema import (
     ToolCall,
     ToolInfo,
 )
-from proctor_provider_openai._errors import APIError, MalformedResponse
+from proctor_provider_openai._errors import APIError, MalformedResponse, refusal, retry_after
 from proctor_provider_openai._responses_input import BEFORE, ITEM
 
 __all__ = ["response_output"]
@@ -37,13 +38,15 @@ _SERVER_TOOLS = {
 }
 
 
-def response_output(body: Any, model: str, tools: list[ToolInfo]) -> ModelOutput:
-    """The reply in ``body``.
+def response_output(body: Any, model: str, tools: list[ToolInfo], headers: Mapping[str, str]) -> ModelOutput:
+    """The reply in ``body``; ``headers`` may say when to try again, should it be an error.
 
     Raises:
         MalformedResponse: if it is none.
         APIError: if the response says that it failed.
     """
+    if isinstance(body, dict) and body.get("error") and body.get("status") != "failed":
+        raise refusal(200, headers, body)
     if not isinstance(body, dict) or not isinstance(body.get("output"), list):
         raise MalformedResponse(f"{model}: the response has no output: {str(body)[:200]}")
     if body.get("status") == "failed":
@@ -52,7 +55,8 @@ def response_output(body: Any, model: str, tools: list[ToolInfo]) -> ModelOutput
         if code in _POLICIES:
             text = str(error.get("message") or code)
             return ModelOutput.from_content(model, text, "content_filter", error=text)
-        raise APIError(_STATUS.get(code, 400), str(error.get("message") or "the response failed"), code=code)
+        message = str(error.get("message") or "the response failed")
+        raise APIError(_STATUS.get(code, 400), message, code=code, retry_after=retry_after(headers, message))
     name = body.get("model") or model
     try:
         # A message beside reasoning goes back with its id; one that stands alone needs no second copy in the log.

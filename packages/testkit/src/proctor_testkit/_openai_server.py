@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
+import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -44,14 +46,15 @@ class _Step:
     said: dict[str, Any] | None = None
     stall: bool = False
     drop: bool = False
+    reset: bool = False
 
 
 class FakeOpenAI:
     """A server for tests: chat completions and the Responses API under any prefix, Azure's paths included.
 
-    It answers ``text`` until told otherwise. ``say``, ``fail``, ``send``, ``stall`` and ``drop`` queue what happens to
-    the next requests, one each; ``always`` repeats the last queued step for ever; ``reply`` replaces the answer by a
-    function of the request's body.
+    It answers ``text`` until told otherwise. ``say``, ``fail``, ``send``, ``stall``, ``drop`` and ``reset`` queue what
+    happens to the next requests, one each; ``always`` repeats the last queued step for ever; ``reply`` replaces the
+    answer by a function of the request's body.
 
     Example::
 
@@ -130,6 +133,10 @@ class FakeOpenAI:
         """Close the connection in the middle of the next answer."""
         self._steps.append(_Step(drop=True))
 
+    def reset(self) -> None:
+        """Take the next request and reset its connection: nothing is answered, not even an end."""
+        self._steps.append(_Step(reset=True))
+
     def always(self) -> None:
         """Repeat the step that was queued last for all requests that follow."""
         self._repeat = self._steps[-1]
@@ -202,6 +209,12 @@ class FakeOpenAI:
         step = self._steps.popleft() if self._steps else self._repeat or _Step()
         if step.stall:
             await reader.read()  # until the client gives up
+            return False
+        if step.reset:
+            # A close that does not wait for data still unsent, of 0 seconds, is a reset (socket(7), SO_LINGER).
+            connection = writer.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            writer.transport.abort()
             return False
         body = step.body if step.body is not None else self._body(step, request)
         if body is None:
