@@ -16,7 +16,7 @@ All of it is arithmetic on what happened: no tasks, no timers, a clock that is h
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -60,27 +60,28 @@ class AdaptiveLimits:
             )
 
     @classmethod
-    def parse(cls, text: str | bool | int) -> AdaptiveLimits | None:
-        """The limits that an option's value says: ``true``, ``false`` (None), ``MAX``, ``MIN-MAX``, ``MIN-START-MAX``.
+    def of(cls, value: bool | int | Mapping[str, int] | None) -> AdaptiveLimits | None:
+        """The limits that the setting ``adaptive_connections`` says; None for False.
 
-        The start that is not said is 20, or the nearest number that is in bounds.
+        Args:
+            value: False, True or None (the usual bounds), the most, or some of ``min``, ``start`` and ``max``; fields
+                that are not known here (the peer has more) are passed over. A start that is not said is 20, or the
+                nearest number in bounds.
 
         Raises:
-            UsageError: for anything else.
+            UsageError: for numbers that are no bounds.
         """
-        said = str(text).strip().lower()
-        if said in ("true", "false"):
-            return cls() if said == "true" else None
-        parts = said.split("-")
-        if len(parts) > 3 or not all(part.strip().isascii() and part.strip().isdigit() for part in parts):
-            raise UsageError(
-                f"adaptive connections: 'true', 'false', MAX, MIN-MAX or MIN-START-MAX (as 10-20-200), not {text!r}"
-            )
-        numbers = [int(part) for part in parts]
-        if len(numbers) == 3:
-            return cls(*numbers)
-        low, high = numbers[0] if len(numbers) == 2 else 1, numbers[-1]
-        return cls(low, max(low, min(cls().start, high)), high)
+        if value is False:
+            return None
+        usual = cls()
+        if value is True or value is None:
+            return usual
+        said = value if isinstance(value, Mapping) else {"max": value}
+        bounds = {name: said.get(name) for name in ("min", "start", "max")}
+        if not all(bound is None or type(bound) is int for bound in bounds.values()):
+            raise UsageError(f"adaptive connections are true, false, a number or min, start and max, not {value!r}")
+        low, most = bounds["min"] or usual.min, bounds["max"] or max(usual.max, bounds["min"] or 0)
+        return cls(low, bounds["start"] or max(low, min(usual.start, most)), most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,9 +291,10 @@ class AdaptiveController:
         level = min(level, old)
         # A probe was refused where one was before: the capacity stands. All other refusals say that it moves.
         near = self._ceiling is not None and abs(level - self._ceiling) <= max(1.0, _NEAR * self._ceiling)
-        self._rounds = min(2 * self._rounds, _RAREST) if self._grown and near else 1
+        probed = self._grown and near
+        self._rounds = min(2 * self._rounds, _RAREST) if probed else 1
         # Doubled with each cut that brought no success: 40 is at 9 and 400 at 20 after a few refusals.
-        slots = max(1, level // _JITTER) << min(self._fruitless, 20)
+        slots = (1 if probed else max(1, level // _JITTER)) << min(self._fruitless, 20)
         new = max(self.limits.min, level - slots)
         self._fruitless += 1
         self._slow = self._grown = False
