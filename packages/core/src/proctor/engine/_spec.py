@@ -11,6 +11,7 @@ from typing import Any
 
 import proctor
 from proctor import plugins
+from proctor.concurrency import cpu_budget
 from proctor.engine._task import task_info
 from proctor.engine._unit import Unit
 from proctor.log import now_iso_seconds
@@ -78,10 +79,11 @@ def eval_spec(unit: Unit, run_id: str, revision: EvalRevision | None) -> EvalSpe
 
 
 def _own(unit: Unit) -> dict[str, Any]:
-    """What only Proctor reads: the unit's identity, the plugins that took part, and those that could not."""
+    """What only Proctor reads: the unit's identity, the CPUs it may use, the plugins that took part or could not."""
     faults = [loggable(asdict(fault)) for fault in plugins.faults()]
     more = {"label": unit.label, "plugin_faults": faults}
-    return {"unit": unit.id, "plugins": plugins.used(), **{name: value for name, value in more.items() if value}}
+    own = {"unit": unit.id, "plugins": plugins.used(), "cpu_budget": asdict(cpu_budget())}
+    return {**own, **{name: value for name, value in more.items() if value}}
 
 
 def loggable_sandbox(spec: SandboxSpec | None) -> SandboxSpec | None:
