@@ -9,7 +9,7 @@ from typing import cast
 
 from bench_support import Figure, committed, save, show
 
-NAMES = ("imports", "startup", "http_throughput", "in_process", "logs", "memory")
+NAMES = ("imports", "startup", "http_throughput", "in_process", "logs", "memory", "simulate_adaptive")
 
 
 def main() -> None:

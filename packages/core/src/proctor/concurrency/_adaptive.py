@@ -16,18 +16,11 @@ All of it is arithmetic on what happened: no tasks, no timers, a clock that is h
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Callable
 
-from proctor.contracts import UsageError
+from proctor.concurrency._adaptive_types import AdaptiveLimits, AdaptiveState, LimitChange, Reason, Token
 
 __all__ = ["AdaptiveController", "AdaptiveLimits", "AdaptiveState", "LimitChange", "Token"]
-
-Token: TypeAlias = tuple[int, float, int]
-"""What the controller knows a request by: its number, when it left, and how many were in flight with it."""
-
-Reason: TypeAlias = Literal["slow_start", "steady_state_up", "rate_limit"]
 
 _SPREAD = 0.5  # of a latency: the shortest time in which the limit may double
 _SMOOTHING = 0.125  # weight of a new latency in the average (as in TCP's smoothed round-trip time, RFC 6298)
@@ -39,84 +32,6 @@ _FIRST_HOLD = 0.25  # seconds, doubled per refusal
 _LONGEST_HOLD = 15.0
 _REPEATED = 4  # rounds of answers to repeated requests, and nothing else, that count as one
 _FUTILE = 3  # refusals in a row, at the smallest limit, after which nothing is sent for a while
-
-
-@dataclass(frozen=True, slots=True)
-class AdaptiveLimits:
-    """Between which numbers of connections the limit moves, and where it starts.
-
-    Raises:
-        UsageError: unless 1 <= ``min`` <= ``start`` <= ``max``.
-    """
-
-    min: int = 1
-    start: int = 20
-    max: int = 100
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.min <= self.start <= self.max:
-            raise UsageError(
-                f"adaptive connections need 1 <= min <= start <= max, not {self.min}, {self.start}, {self.max}"
-            )
-
-    @classmethod
-    def of(cls, value: bool | int | Mapping[str, int] | None) -> AdaptiveLimits | None:
-        """The limits that the setting ``adaptive_connections`` says; None for False.
-
-        Args:
-            value: False, True or None (the usual bounds), the most, or some of ``min``, ``start`` and ``max``; fields
-                that are not known here (the peer has more) are passed over. A start that is not said is 20, or the
-                nearest number in bounds.
-
-        Raises:
-            UsageError: for numbers that are no bounds.
-        """
-        if value is False:
-            return None
-        usual = cls()
-        if value is True or value is None:
-            return usual
-        said = value if isinstance(value, Mapping) else {"max": value}
-        bounds = {name: said.get(name) for name in ("min", "start", "max")}
-        if not all(bound is None or type(bound) is int for bound in bounds.values()):
-            raise UsageError(f"adaptive connections are true, false, a number or min, start and max, not {value!r}")
-        low, most = bounds["min"] or usual.min, bounds["max"] or max(usual.max, bounds["min"] or 0)
-        return cls(low, bounds["start"] or max(low, min(usual.start, most)), most)
-
-
-@dataclass(frozen=True, slots=True)
-class LimitChange:
-    """A change of the limit: when (seconds of the controller's clock), from what to what, and why."""
-
-    time: float
-    old: int
-    new: int
-    reason: Reason
-
-
-@dataclass(frozen=True, slots=True)
-class AdaptiveState:
-    """What a controller knows at this moment, for a screen.
-
-    Attributes:
-        limit: how many may be in flight.
-        in_flight: how many are.
-        phase: ``slow_start`` until the first refusal, then ``steady``.
-        refused_at: the level that was refused last and was not passed since, or None.
-        latency: average seconds of a successful request, or None before the first.
-        round: the share of the clean round (or rounds) that must pass before the limit grows, 0 to 1.
-        refusals: all refusals so far.
-        hold: seconds for which nothing should be sent.
-    """
-
-    limit: int
-    in_flight: int
-    phase: Literal["slow_start", "steady"]
-    refused_at: int | None
-    latency: float | None
-    round: float
-    refusals: int
-    hold: float
 
 
 class AdaptiveController:
