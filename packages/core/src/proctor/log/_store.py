@@ -9,7 +9,11 @@ from typing import Any, TypeVar, overload
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
-__all__ = ["Store", "StoreModel", "begin_store", "store", "store_as", "use_store"]
+from proctor.log._fold import fold
+
+__all__ = ["Store", "StoreModel", "begin_store", "folded", "store", "store_as", "use_store"]
+
+_EMPTY: dict[str, Any] = {}  # what an empty store is folded to, at no cost: most samples have no other
 
 _T = TypeVar("_T")
 _S = TypeVar("_S", bound="StoreModel")
@@ -18,10 +22,11 @@ _S = TypeVar("_S", bound="StoreModel")
 class Store:
     """A dictionary of JSON-like values that lives as long as its sample and is written to the log with it."""
 
-    __slots__ = ("_data",)
+    __slots__ = ("_data", "_folded")
 
     def __init__(self, data: dict[str, Any] | None = None) -> None:
         self._data: dict[str, Any] = {} if data is None else dict(data)
+        self._folded: Any = _EMPTY
 
     @overload
     def get(self, key: str) -> Any: ...
@@ -82,6 +87,12 @@ class Store:
 
     def __repr__(self) -> str:
         return f"Store({self._data!r})"
+
+
+def folded(store: Store) -> Any:
+    """The values as they are now, for ``json_changes``; the same object as the last time if nothing has changed."""
+    store._folded = fold(store._data, store._folded) if store._data else _EMPTY
+    return store._folded
 
 
 _current: ContextVar[Store | None] = ContextVar("proctor_store", default=None)

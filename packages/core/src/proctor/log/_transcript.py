@@ -14,7 +14,7 @@ from proctor.log._changes import json_changes
 from proctor.log._clock import now_iso
 from proctor.log._json import decode, encode
 from proctor.log._pool import EventList, MessagePool
-from proctor.log._store import store
+from proctor.log._store import folded, store
 from proctor.schema import (
     Event,
     InfoEvent,
@@ -145,7 +145,7 @@ class Span:
         self._parent = parent = _span.get()
         id = self.id
         _span.set(id)
-        self._store = _snapshot()
+        self._store = folded(store())
         event = _event(
             SpanBeginEvent,
             {
@@ -169,9 +169,9 @@ class Span:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         record, id = self._transcript, self.id
-        after = _snapshot()
-        if after != self._store:
-            changes = json_changes(decode(self._store), decode(after))
+        after = folded(store())
+        if after is not self._store:
+            changes = json_changes(self._store, after)
             if changes:
                 record.event(StoreEvent(changes=changes, span_id=id))
         event = _event(
@@ -212,12 +212,6 @@ def _event(kind: type[_E], fields: dict[str, Any]) -> _E:
     put(event, "__pydantic_extra__", {})
     put(event, "__pydantic_private__", None)
     return event
-
-
-def _snapshot() -> bytes:
-    """The store as JSON: comparing texts finds changes made in place, and an empty store costs nothing."""
-    current = store()
-    return encode(current.to_dict()) if current else b"{}"
 
 
 def span(name: str, *, type: str | None = None) -> Span:
