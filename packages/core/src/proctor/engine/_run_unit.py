@@ -233,13 +233,16 @@ class UnitRun:
         if sample.output.choices and sample.output.stop_reason in _CUT_SHORT:
             outcomes[f"stop:{sample.output.stop_reason}"] += 1
         scores = sample.scores or {}
+        scored = False
         for name in self._scorers:
             score = scores.get(name)
             if score is None:
                 outcomes[f"unscored:{_NO_SCORE}"] += 1
             elif score.value != score.value:  # NaN: it could not be scored
                 outcomes[f"unscored:{score.reason or 'unknown'}"] += 1
-        self._scored += any(score.value == score.value for score in scores.values())
+            else:
+                scored = True
+        self._scored += scored
 
     def _count(self, sample: EvalSample) -> None:
         self._progress.add(sample)
