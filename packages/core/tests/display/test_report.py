@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -111,8 +112,13 @@ def test_errors_are_shown_once_and_with_their_place() -> None:
 
 def test_repeated_requests_have_a_reason() -> None:
     lines = report_text([replace(finished(), retry_cause="429: slow down")])
-    assert "  retries        3 retries (429: slow down)" in lines
+    assert "  retries        3 (429: slow down)" in lines
     assert "  tokens         12.3k in, 678 out" in lines
+
+
+def test_no_score_is_not_shown_as_a_number() -> None:
+    nothing = MetricSnapshot("match", "accuracy", math.nan, stderr=math.nan, scored=0, total=50)
+    assert "  accuracy  none  0 / 50 scored" in report_text([replace(UNIT, status="cancelled", results=(nothing,))])
 
 
 def test_a_failed_unit_says_why_in_one_line() -> None:

@@ -108,6 +108,14 @@ def test_why_nothing_moves_has_a_line_of_its_own() -> None:
     assert "retries" not in lines[-2]
 
 
+def test_a_long_reason_keeps_its_end() -> None:
+    screen = Screen(width=60)
+    cause = "ConnectionFailed: no answer from 127.0.0.1: ClientConnectorError: Cannot connect: Connection refused"
+    screen.display.start(at(0, replace(UNIT, errors={}, retry_cause=cause)))
+    assert screen.text().splitlines()[-1].startswith("3 retries (Connect")
+    assert screen.text().splitlines()[-1].endswith("Connection refused)")
+
+
 def test_an_error_of_the_commonest_kind_is_shown_with_its_place() -> None:
     screen = Screen(width=60)
     examples = {"ValueError": "quiz.py:3: ValueError('b')", "TimeoutError": "quiz.py:12: TimeoutError('" + "a" * 80}

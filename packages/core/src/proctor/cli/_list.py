@@ -22,7 +22,7 @@ def list_command() -> None:
     """List what there is."""
 
 
-@list_command.command("tasks")
+@list_command.command("tasks", short_help="List the tasks in files and folders.")
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option(
     "-F",

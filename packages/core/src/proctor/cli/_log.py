@@ -171,20 +171,22 @@ def _line(info: EvalLogInfo, absolute: bool) -> str:
     when = datetime.fromtimestamp(info.mtime / 1000).strftime("%Y-%m-%d %H:%M")
     try:
         header = read_eval_log(info.name, header_only=True, reductions=False)
-        what = f"{header.status:<9} {header.eval.task} {header.eval.model} {_headline(header)}".rstrip()
+        what = f"{header.status:<9} {_headline(header)}".rstrip()
     except (OSError, ValueError):
         what = "not a log" if info.size else "empty"
     return f"{when}  {what}  {_shown(info.name, absolute)}"
 
 
 def _headline(header: EvalLog) -> str:
-    """The first metric with the samples that it counts, as the screen at the end of a run has it."""
-    from proctor.display import unit_from_log
+    """Task, model and the first metric with the samples that it counts, as the screen at the end of a run has them."""
+    from proctor.display import score_text, unit_from_log
 
-    for metric in unit_from_log(header).results:
-        return f"{metric.scored}/{metric.total} {metric.name} {metric.value:.3g}"
+    unit = unit_from_log(header)
     results = header.results
-    return f"{results.completed_samples}/{results.total_samples}" if results is not None else ""
+    score, scored = score_text(unit)
+    if not score and results is not None:
+        scored = f"{results.completed_samples}/{results.total_samples}"
+    return " ".join(filter(None, (header.eval.task, unit.label, header.eval.model, scored, score)))
 
 
 def _rescored(header: EvalLog, rows: Sequence[EvalSampleSummary]) -> EvalResults | None:

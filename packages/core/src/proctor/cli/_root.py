@@ -128,7 +128,10 @@ root = LazyGroup(
 
     A task is a dataset, a solver and a scorer; `proctor eval TASK --model PROVIDER/MODEL` runs it and leaves a log with
     every sample, every model call and the score.""",
-    epilog="""Settings are read from the environment (PROCTOR_...) and from the nearest .env file, which does not
+    epilog="""`proctor COMMAND --help` shows what a command takes, and `proctor list tasks` which tasks are in this
+    folder.
+
+    Settings are read from the environment (PROCTOR_...) and from the nearest .env file, which does not
     override it. PROCTOR_DEBUG=1 shows the traceback of an error.""",
     lazy=_BUILT_IN,
     more=_plugin_commands,

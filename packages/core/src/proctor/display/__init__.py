@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from proctor.display._none import NoneDisplay
     from proctor.display._place import error_place, error_text
     from proctor.display._plain import PlainDisplay, write_line
-    from proctor.display._report import report_text
+    from proctor.display._report import report_text, score_text
     from proctor.display._results import unit_from_log
     from proctor.display._rich import RichDisplay
     from proctor.display._text import plural
@@ -36,6 +36,7 @@ __all__ = [
     "plural",
     "report_text",
     "rich_display",
+    "score_text",
     "unit_from_log",
     "write_line",
 ]
@@ -49,6 +50,7 @@ _HOME = {
     "error_text": "_place",
     "plural": "_text",
     "report_text": "_report",
+    "score_text": "_report",
     "unit_from_log": "_results",
     "write_line": "_plain",
 }

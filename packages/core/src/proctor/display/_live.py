@@ -43,7 +43,7 @@ def live_view(
     if hidden:
         more = ", ".join(f"{count} {status}" for status, count in hidden.items())
         parts.append(Text(f"  and {more}", style="dim", no_wrap=True, overflow="ellipsis"))
-    parts.extend(_foot(snapshot, gates))
+    parts.extend(_foot(snapshot, gates, width))
     return Group(*parts)
 
 
@@ -152,7 +152,7 @@ def _left(unit: UnitSnapshot, pace: Pace | None) -> str:
     return {"error": "failed"}.get(unit.status, unit.status)
 
 
-def _foot(snapshot: RunSnapshot, gates: GateTrends) -> list[RenderableType]:
+def _foot(snapshot: RunSnapshot, gates: GateTrends, width: int) -> list[RenderableType]:
     """One line of the whole, and one each for repeated requests, errors and the commonest error, where there are any.
 
     The place of an error and the reason of a retry are what a person needs when nothing moves.
@@ -173,7 +173,7 @@ def _foot(snapshot: RunSnapshot, gates: GateTrends) -> list[RenderableType]:
         parts += repeated
     lines = [(" · ".join(parts), "dim")]
     if explained:
-        lines.append((" · ".join(repeated), "yellow"))
+        lines.append((shorten(" · ".join(repeated), width), "yellow"))  # the end of a reason says most
     again = sum(unit.retried for unit in snapshot.units)
     said = [f"{plural(again, 'sample')} run again"] if again else []
     if errors:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from proctor.contracts import MetricSnapshot, UnitSnapshot
 from proctor.display._text import counts, duration, number, plural, retries, tokens
 
-__all__ = ["Row", "UnitReport", "report", "report_text", "summary"]
+__all__ = ["Row", "UnitReport", "report", "report_text", "score_text", "summary"]
 
 _MOST_METRICS = 24  # a metric grouped by 57 subjects would push everything else off the screen
 _NO_NEWS = ("total", "completed", "success", "scored")
@@ -83,15 +83,18 @@ def summary(units: Sequence[UnitSnapshot]) -> list[tuple[str, ...]]:
     return [tuple(row[place] for place in kept) for row in [_HEADING, *rows]]
 
 
-def _summary_row(unit: UnitSnapshot) -> tuple[str, ...]:
+def score_text(unit: UnitSnapshot) -> tuple[str, str]:
+    """The first metric of a finished unit and its coverage: ``accuracy 0.617 ± 0.071`` and ``47/50``."""
     first = next(iter(unit.results), None)
-    score = scored = ""
-    if first is not None:
-        row = _metric_row(first, False)
-        score = f"{row.label} {row.value}"
-        scored = "" if first.total is None else f"{first.scored or 0:,}/{first.total:,}"
+    if first is None:
+        return "", ""
+    row = _metric_row(first, False)
+    return f"{row.label} {row.value}", "" if first.total is None else f"{first.scored or 0:,}/{first.total:,}"
+
+
+def _summary_row(unit: UnitSnapshot) -> tuple[str, ...]:
     ending = {"error": "failed"}.get(unit.status, unit.status)
-    return (unit.name, unit.label, unit.model, ending, score, scored, _befell(unit))
+    return (unit.name, unit.label, unit.model, ending, *score_text(unit), _befell(unit))
 
 
 def _rows(unit: UnitSnapshot) -> Iterator[Row]:
@@ -111,7 +114,7 @@ def _rows(unit: UnitSnapshot) -> Iterator[Row]:
     for text in examples[:_MOST_EXAMPLES]:
         yield Row("first", text, kind="error")
     if unit.retry_cause and unit.retries:
-        yield Row("retries", retries(unit.retries, unit.retry_cause), kind="outcomes")
+        yield Row("retries", retries(unit.retries, unit.retry_cause, noun=False), kind="outcomes")
     used = f"{tokens(unit.input_tokens)} in, {tokens(unit.output_tokens)} out"
     yield Row("tokens", f"{used}, {retries(unit.retries)}" if unit.retries and not unit.retry_cause else used)
     if unit.location:
@@ -123,6 +126,8 @@ def _metric_row(metric: MetricSnapshot, with_scorer: bool) -> Row:
     if metric.reducer:
         label += f" ({metric.reducer})"
     value = number(metric.value) + ("" if metric.stderr is None else f" ± {number(metric.stderr)}")
+    if metric.scored == 0 and metric.value != metric.value:
+        value = "none"
     if metric.scored is None or metric.total is None:
         return Row(label, value, kind="metric")
     kind = "metric" if metric.scored == metric.total else "unscored"

@@ -65,9 +65,9 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
 
 
-def retries(count: int, cause: str = "") -> str:
+def retries(count: int, cause: str = "", *, noun: bool = True) -> str:
     """``12 retries (connection refused)``: how many requests were repeated, and the latest reason."""
-    said = plural(count, "retry")
+    said = plural(count, "retry") if noun else f"{count:,}"
     reason = " ".join(cause.split())
     if len(reason) > _LONGEST_CAUSE:
         reason = f"{reason[:_LONGEST_CAUSE]}…"
