@@ -138,7 +138,7 @@ def test_every_option_has_a_flag_that_works() -> None:
         "threshold": "0.5",
         "bool_or_int": "3",
         "bool_or_text": "true",
-        "connections": "20",
+        "adaptive": "1-20-100",
         "mapping": "{a: 1}",
         "schema": "{type: object}",
         "biases": "1=2",

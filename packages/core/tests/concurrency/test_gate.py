@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proctor.concurrency import Gate, concurrency, connection_gate, gates, run_gates, subprocess_gate
+from proctor.concurrency import Gate, Wish, concurrency, connections, gates, run_gates, subprocess_gate
 from proctor.contracts import UsageError
 
 pytestmark = pytest.mark.anyio
@@ -103,9 +103,9 @@ async def test_a_named_gate_is_one_and_two_limits_for_it_are_an_error_that_names
 
 async def test_each_run_has_gates_of_its_own() -> None:
     with run_gates(max_subprocesses=2):
-        first = connection_gate("key", 5, "openai")
+        first = connections("key", "openai", lambda: Wish(5))
         assert subprocess_gate().limit == 2
         assert {gate.name for gate in gates()} == {"openai", "subprocesses"}
         with run_gates():
-            assert connection_gate("key", 7) is not first
-        assert connection_gate("key", 7) is first
+            assert connections("key", "openai", lambda: Wish(7)) is not first
+        assert connections("key", "openai", lambda: Wish(7)) is first

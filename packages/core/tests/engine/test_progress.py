@@ -49,7 +49,7 @@ def test_models_that_share_connections_have_a_gate_named_after_their_provider(
     with run_gates():
         progress = RunProgress(units)
         for unit in units:
-            unit.model.connection_gates()
+            unit.model.connections()
         assert [gate.name for gate in progress.snapshot().gates] == names
 
 

@@ -91,11 +91,12 @@ def clock() -> Clock:
 
 @pytest.fixture
 def scripted(clock: Clock) -> Callable[..., tuple[Model, ScriptedAPI]]:
-    """``scripted(*steps, **model arguments)``: a model and its API."""
+    """``scripted(*steps, **model arguments)``: a model, with a fixed limit of connections, and its API."""
 
     def make(*steps: Any, config: GenerateConfig | None = None, **arguments: Any) -> tuple[Model, ScriptedAPI]:
         api = ScriptedAPI(*steps)
         arguments.setdefault("name", "test/scripted")
+        arguments.setdefault("adaptive", False)
         return Model(api, config, pacing=clock.pacing, **arguments), api
 
     return make

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from proctor.concurrency import gates
+from proctor.concurrency import ConnectionPolicy, gates, run_gates
 from proctor.limits import LimitExceededError, SampleLimits, use_limits
 from proctor.log import Transcript, use_transcript
 from proctor.model import (
@@ -292,17 +292,29 @@ async def test_models_of_one_credential_share_one_gate(scripted: Any) -> None:
 
 
 async def test_a_grader_obeys_the_run_s_limit_unless_it_has_its_own(scripted: Any) -> None:
-    evaluated, api = scripted(pause, config=GenerateConfig(max_connections=4))
+    evaluated, api = scripted(pause)
     grader, grader_api = scripted(pause, own_connections=2, config=GenerateConfig(max_connections=2))
     plain, plain_api = scripted(pause)
     plain_api.key = "another provider"
 
-    with use_models(evaluated):
+    with run_gates(policy=ConnectionPolicy(max_connections=4)), use_models(evaluated):
+        await ask_at_once(8, evaluated)
         await ask_at_once(8, grader)
         await ask_at_once(8, plain)
-        await ask_at_once(8, evaluated)
 
     assert (grader_api.peak, plain_api.peak, api.peak) == (2, 4, 4)
+
+
+async def test_the_number_of_one_model_is_not_that_of_another_provider(scripted: Any) -> None:
+    evaluated, api = scripted(pause, config=GenerateConfig(max_connections=4))
+    grader, grader_api = scripted(pause, max_connections=6)
+    grader_api.key = "another provider"
+
+    with use_models(evaluated):
+        await ask_at_once(8, evaluated)
+        await ask_at_once(8, grader)
+
+    assert (api.peak, grader_api.peak) == (4, 6)
 
 
 async def test_what_the_provider_says_of_its_quota_can_be_asked_for(scripted: Any) -> None:

@@ -9,12 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proctor.concurrency import connection_gate
+from proctor.concurrency import Gate, Wish, connections
 from proctor.limits import SampleLimits, use_limits
 from proctor.model import AttemptTimeout, GenerateConfig, GenerateTimeout
 from proctor.model._retry import backoff
 
 pytestmark = pytest.mark.anyio
+
+
+def gate_of(key: str, limit: int) -> Gate:
+    """The gate of the connections on ``key``, made with a fixed limit when it is the first to ask."""
+    return connections(key, "test", lambda: Wish(limit)).gate
 
 
 @pytest.mark.parametrize("kind", ["rate_limit", "transient"])
@@ -106,14 +111,14 @@ async def test_the_connection_is_given_back_while_backing_off(scripted: Any, ref
     held: list[int] = []
 
     async def look() -> None:
-        held.append(connection_gate(api.key, 20).held)
+        held.append(gate_of(api.key, 20).held)
 
     clock.while_asleep = look
 
     await model.generate("?")
 
     assert held == [0]
-    assert connection_gate(api.key, 20).held == 0
+    assert gate_of(api.key, 20).held == 0
 
 
 async def test_an_attempt_without_an_answer_is_retried(scripted: Any) -> None:
@@ -160,7 +165,7 @@ async def test_the_timeout_of_a_call_includes_the_waits_between_attempts(
 
 async def test_the_wait_for_a_connection_is_not_part_of_the_timeout(scripted: Any, clock: Any) -> None:
     model, api = scripted("fine")
-    gate = connection_gate(api.key, 1)
+    gate = gate_of(api.key, 1)
     await gate.acquire()
 
     async def later() -> None:
@@ -186,7 +191,7 @@ async def test_waits_are_not_working_time(scripted: Any, refused: Any, clock: An
         return "fine"
 
     model, api = scripted(slow_refusal, slow_answer)
-    gate = connection_gate(api.key, 1)
+    gate = gate_of(api.key, 1)
     await gate.acquire()
 
     async def later() -> None:
@@ -251,4 +256,4 @@ async def test_a_cancelled_call_gives_its_connection_back(scripted: Any) -> None
     with anyio.move_on_after(0.01):
         await model.generate("?")
 
-    assert connection_gate(api.key, 20).held == 0
+    assert gate_of(api.key, 20).held == 0

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+import anyio
+
+from proctor.concurrency._connections import ConnectionPolicy, Connections, Wish
 from proctor.concurrency._cpu import cpu_budget
 from proctor.concurrency._gate import Gate
 from proctor.contracts import UsageError
 
-__all__ = ["concurrency", "connection_gate", "gates", "run_gates", "subprocess_gate"]
+__all__ = ["all_connections", "concurrency", "connections", "gates", "run_gates", "subprocess_gate", "tend_gates"]
+
+_SOON = 0.01  # seconds between looks at gates that somebody waits for
+_IDLE = 0.05
 
 
 @dataclass(slots=True)
 class _RunGates:
     max_subprocesses: int | None = None
+    policy: ConnectionPolicy = field(default_factory=ConnectionPolicy)
     subprocesses: Gate | None = None
-    connections: dict[str, Gate] = field(default_factory=dict)
+    connections: dict[str, Connections] = field(default_factory=dict)
     named: dict[str, tuple[Gate, str]] = field(default_factory=dict)
 
 
@@ -35,31 +42,53 @@ def _gates() -> _RunGates:
 
 
 @contextmanager
-def run_gates(max_subprocesses: int | None = None) -> Iterator[None]:
-    """Give the code inside gates of its own; ``max_subprocesses`` defaults to the CPU budget."""
-    token = _current.set(_RunGates(max_subprocesses=max_subprocesses))
+def run_gates(max_subprocesses: int | None = None, policy: ConnectionPolicy | None = None) -> Iterator[None]:
+    """Give the code inside gates of its own.
+
+    Args:
+        max_subprocesses: subprocesses at once; the CPU budget when not given.
+        policy: what the run says of its connections.
+    """
+    run = _RunGates(max_subprocesses, policy or ConnectionPolicy())
+    token = _current.set(run)
     try:
         yield
     finally:
         _current.reset(token)
+        for line in run.connections.values():
+            line.close()
 
 
 def gates() -> list[Gate]:
     """All gates of the current run that exist so far."""
     run = _gates()
-    found = list(run.connections.values())
+    found = [line.gate for line in list(run.connections.values())]
     if run.subprocesses is not None:
         found.append(run.subprocesses)
     return found + [gate for gate, _ in list(run.named.values())]  # a screen asks from a thread of its own
 
 
-def connection_gate(key: str, limit: int, label: str | None = None) -> Gate:
-    """The gate of all connections that share ``key`` (provider, credential, base URL); the first limit holds."""
-    connections = _gates().connections
-    gate = connections.get(key)
-    if gate is None:
-        gate = connections[key] = Gate(label or key, limit)
-    return gate
+def all_connections() -> list[Connections]:
+    """The connections of the current run on all keys that it has used so far."""
+    return list(_gates().connections.values())
+
+
+def connections(key: str, label: str, wish: Callable[[], Wish]) -> Connections:
+    """The connections on ``key`` (provider, credential, base URL), made at first use: the first wish holds."""
+    run = _gates()
+    line = run.connections.get(key)
+    if line is None:
+        line = run.connections[key] = Connections(key, label, wish().resolve(run.policy), run.policy)
+    return line
+
+
+async def tend_gates() -> None:
+    """Do, for ever, what no event calls for: open slots that fall due, look for what other processes gave back."""
+    while True:
+        soon = False
+        for line in list(_gates().connections.values()):
+            soon |= line.tend()
+        await anyio.sleep(_SOON if soon else _IDLE)
 
 
 def subprocess_gate() -> Gate:

@@ -1,22 +1,27 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import subprocess as std
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import ByteReceiveStream, Process
 
 from proctor.concurrency._run import subprocess_gate
 from proctor.contracts import ExecResult, OutputLimitExceededError
 
-__all__ = ["subprocess"]
+__all__ = ["kill_groups", "subprocess"]
 
 _CHUNK = 65536
 _DYING = 0.25  # seconds
+_GRACE = 0.25  # seconds in which the last output of a command is read when a child of it holds the pipes
+_CLOSING = 3  # steps of the loop in which asyncio closes pipes; one that ended before would leave them open
+_FIRST_LOOK, _LAST_LOOK = 0.01, 0.25  # seconds between looks at a command whose pipes are open
 
 
 async def subprocess(
@@ -28,16 +33,22 @@ async def subprocess(
     env: Mapping[str, str] | None = None,
     timeout: float | None = None,
     output_limit: int | None = None,
+    background: set[int] | None = None,
 ) -> ExecResult[Any]:
     """Run a command inside the run's subprocess gate and return what it printed.
+
+    It is over when the command itself is. Children that it left in the background (``server &``) go on; what they print
+    later is lost, and may fail, since the pipes are closed: they should write to a file.
 
     Args:
         args: a command line for the shell, or a list of words that no shell sees.
         text: decode the output as UTF-8 (undecodable bytes are replaced); else it stays bytes.
         input: what the command reads on standard input.
         env: variables beside those of this process.
+        cwd: the folder it runs in; this process's own by default.
         timeout: seconds from the start (the wait for the gate is not counted).
         output_limit: bytes that either stream may have.
+        background: gets the process group if something of it still runs, for ``kill_groups``.
 
     Raises:
         TimeoutError: after the whole process group is dead.
@@ -52,9 +63,10 @@ async def subprocess(
             start_new_session=True,
         )
         try:
-            with anyio.fail_after(timeout):
-                stdout, stderr = await _communicate(process, _bytes(input), output_limit)
-                await process.wait()
+            with anyio.fail_after(timeout) as deadline:
+                stdout, stderr = await _communicate(process, _bytes(input), output_limit, deadline)
+                if process.returncode is None:
+                    await process.wait()
         except BaseException:
             # Also when the leader is gone: children that outlived it hold the pipes and the group.
             await _kill_group(process)
@@ -63,13 +75,36 @@ async def subprocess(
         finally:
             with anyio.CancelScope(shield=True):
                 await process.aclose()
+                for _ in range(_CLOSING):
+                    await anyio.lowlevel.checkpoint()
+        if background is not None and _alive(process.pid):
+            background.add(process.pid)
     returncode = process.returncode or 0
     if text:
         return ExecResult(returncode == 0, returncode, _text(stdout), _text(stderr))
     return ExecResult(returncode == 0, returncode, bytes(stdout), bytes(stderr))
 
 
-async def _communicate(process: Process, data: bytes | None, limit: int | None) -> tuple[bytearray, bytearray]:
+async def kill_groups(groups: Iterable[int]) -> None:
+    """Kill what commands left in the background, and return when it is gone.
+
+    Args:
+        groups: what ``subprocess`` put into ``background``.
+    """
+    killed = []
+    for group in groups:
+        if _exists(group):
+            continue  # its first process has ended, so this is a new one that was given the same number
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, signal.SIGKILL)
+            killed.append(group)
+    for group in killed:
+        await _gone(group)
+
+
+async def _communicate(
+    process: Process, data: bytes | None, limit: int | None, deadline: anyio.CancelScope
+) -> tuple[bytearray, bytearray]:
     stdout, stderr = bytearray(), bytearray()
     assert process.stdout is not None and process.stderr is not None
     exceeded = False
@@ -81,17 +116,30 @@ async def _communicate(process: Process, data: bytes | None, limit: int | None) 
                 into += await stream.receive(_CHUNK)
                 if limit is not None and len(into) > limit:
                     exceeded = True
-                    tasks.cancel_scope.cancel()
+                    watched.cancel_scope.cancel()
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(drain, process.stdout, stdout)
-        tasks.start_soon(drain, process.stderr, stderr)
-        if data is not None and process.stdin is not None:
-            # A command that does not read its input closes the pipe early; that is no error.
-            with contextlib.suppress(anyio.BrokenResourceError, BrokenPipeError, ConnectionError):
-                await process.stdin.send(data)
-            with contextlib.suppress(anyio.BrokenResourceError, BrokenPipeError, ConnectionError):
-                await process.stdin.aclose()
+    async def watch() -> None:
+        # Not by `wait`: with older versions of anyio on asyncio that ends only when the pipes do.
+        pause = _FIRST_LOOK
+        while process.returncode is None:
+            await anyio.sleep(pause)
+            pause = min(pause * 1.5, _LAST_LOOK)
+        deadline.deadline = math.inf  # in time: what follows is ours
+        await anyio.sleep(_GRACE)
+        watched.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as watched:
+        watched.start_soon(watch)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(drain, process.stdout, stdout)
+            tasks.start_soon(drain, process.stderr, stderr)
+            if data is not None and process.stdin is not None:
+                # A command that does not read its input closes the pipe early; that is no error.
+                with contextlib.suppress(anyio.BrokenResourceError, BrokenPipeError, ConnectionError):
+                    await process.stdin.send(data)
+                with contextlib.suppress(anyio.BrokenResourceError, BrokenPipeError, ConnectionError):
+                    await process.stdin.aclose()
+        watched.cancel_scope.cancel()
     if exceeded and limit is not None:
         raise OutputLimitExceededError(f"{limit} bytes", _text(max(stdout, stderr, key=len)[:limit]))
     return stdout, stderr
@@ -102,10 +150,15 @@ async def _kill_group(process: Process) -> None:
         os.killpg(process.pid, signal.SIGKILL)
         with anyio.CancelScope(shield=True):
             await process.wait()
-            # SIGKILL is sent, not yet obeyed, when killpg returns. The bound is for zombies that nobody reaps.
-            with anyio.move_on_after(_DYING):
-                while _alive(process.pid):  # noqa: ASYNC110 - the system sends no event when a group is empty
-                    await anyio.sleep(0.002)
+            await _gone(process.pid)
+
+
+async def _gone(group: int) -> None:
+    """Wait for the end of a killed group: SIGKILL is sent, not yet obeyed, when killpg returns."""
+    # The bound is for zombies that nobody reaps.
+    with anyio.move_on_after(_DYING, shield=True):
+        while _alive(group):  # noqa: ASYNC110 - the system sends no event when a group is empty
+            await anyio.sleep(0.002)
 
 
 async def _discard(process: Process) -> None:
@@ -123,6 +176,17 @@ def _alive(group: int) -> bool:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
         return False
+    return True
+
+
+def _exists(pid: int) -> bool:
+    """Whether there is a process with this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
     return True
 
 

@@ -97,10 +97,20 @@ def _warn_idle(unit: Unit, options: RunOptions) -> None:
     idle = [name for name in sorted(UNUSED_FIELDS) if getattr(unit.config, name) is not None]
     if idle:
         _warn(f"{unit.name!r} sets {', '.join(idle)}, which has no effect in this version")
-    if unit.total is not None and unit.max_samples > unit.total and options.max_samples is not None:
+    if unit.max_samples is None:
+        return
+    if unit.total is not None and unit.max_samples > unit.total:
         _warn(
             f"--max-samples {unit.max_samples} is more than the {unit.total} samples of {unit.name!r}: "
             "it has no effect there"
+        )
+        return
+    # Who asked for no number of connections may well hold them back by the number of samples.
+    most = unit.config.max_connections
+    if most is not None and unit.max_samples < min(most, unit.total or most):
+        _warn(
+            f"--max-samples {unit.max_samples} is less than the {most} connections of {unit.name!r}: a sample has one "
+            "request in flight at a time as a rule, so the others stay idle; leave --max-samples out to use them all"
         )
 
 

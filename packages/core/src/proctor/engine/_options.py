@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from proctor.concurrency import AdaptiveLimits, ConnectionPolicy
 from proctor.contracts import UsageError
 from proctor.engine._task import resolve_sandbox
 from proctor.model import generation_settings
 from proctor.schema import GENERATE_FIELDS, GenerateConfig, SandboxSpec, check_options, load_config
 
-__all__ = ["RunOptions", "resolve_options"]
+__all__ = ["RunOptions", "connection_policy", "resolve_options"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,9 @@ class RunOptions:
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     dry_run: bool = False
+    max_rpm: int | None = None
+    max_tpm: int | None = None
+    share: str | None = None
     max_samples: int | None = None
     max_tasks: int | None = None
     max_subprocesses: int | None = None
@@ -60,6 +64,28 @@ class RunOptions:
     plugins: tuple[str, ...] = ()
     disable_plugins: tuple[str, ...] = ()
     observers: tuple[str, ...] = ()
+
+
+def connection_policy(options: RunOptions) -> ConnectionPolicy:
+    """What the options say of all connections of the run.
+
+    Raises:
+        UsageError: for bounds that are none.
+    """
+    config = options.config
+    AdaptiveLimits.of(config.adaptive_connections)
+    if config.max_connections is not None and config.adaptive_connections not in (None, False):
+        raise UsageError(
+            "max_connections is a fixed number and adaptive_connections a moving one: give one of them "
+            f"(--adaptive-connections {config.max_connections} moves up to that number)"
+        )
+    return ConnectionPolicy(
+        max_connections=config.max_connections,
+        adaptive=config.adaptive_connections,
+        max_rpm=options.max_rpm,
+        max_tpm=options.max_tpm,
+        share=options.share,
+    )
 
 
 _TUPLES = ("tags", "plugins", "disable_plugins", "observers")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from proctor import plugins
+from proctor.concurrency import Connections
 from proctor.contracts import UsageError
 from proctor.dataset import IterableDataset, Selection, select
 from proctor.engine._errors import ErrorPolicy
@@ -127,7 +128,8 @@ def _unit(
             _first(options.continue_on_fail, task.continue_on_fail, False),
         ),
         retry_on_error=_first(options.retry_on_error, task.retry_on_error, 0),
-        max_samples=options.max_samples or _connections(model, roles),
+        connections=_connections(model, roles),
+        max_samples=options.max_samples,
         message_limit=_first(options.message_limit, task.message_limit),
         token_limit=_first(options.token_limit, task.token_limit),
         turn_limit=_first(options.turn_limit, task.turn_limit),
@@ -150,11 +152,9 @@ def _first(*values: Any) -> Any:
     return next((value for value in values if value is not None), None)
 
 
-def _connections(model: Model, roles: Mapping[str, Model]) -> int:
-    """As many samples as there are connections: fewer would idle them, more would only wait."""
-    with use_models(model, roles):  # the gate is made here, with the limit that task and options agreed on
-        _, shared = model.connection_gates()
-    return model.config.max_connections or shared.limit or 1
+def _connections(model: Model, roles: Mapping[str, Model]) -> Connections:
+    with use_models(model, roles):  # they are made here, with the limit that task and options agreed on
+        return model.connections()[1]
 
 
 def _epochs(task: Task, options: RunOptions) -> Epochs:

@@ -14,13 +14,13 @@ import anyio
 from anyio import to_thread
 
 from proctor import plugins
-from proctor.concurrency import run_gates
+from proctor.concurrency import run_gates, tend_gates
 from proctor.contracts import RunEnd, RunRow, RunStart, UnitInfo, UsageError
 from proctor.engine._checks import check_log_dir, check_units
 from proctor.engine._errors import eval_error, exit_code
 from proctor.engine._load import TaskLike, find_tasks
 from proctor.engine._observe import Observers
-from proctor.engine._options import RunOptions, resolve_options
+from proctor.engine._options import RunOptions, connection_policy, resolve_options
 from proctor.engine._plan import make_plan, resolve_models
 from proctor.engine._progress import RunProgress
 from proctor.engine._run_unit import UnitRun
@@ -104,7 +104,7 @@ async def run_resolved(
     plugins.configure(options.plugins, options.disable_plugins)
     plugins.startup()
     with ExitStack() as stack:
-        stack.enter_context(run_gates(options.max_subprocesses))
+        stack.enter_context(run_gates(options.max_subprocesses, connection_policy(options)))
         stack.enter_context(run_models())
         configure_sandboxes(options.max_sandboxes)
         try:
@@ -166,7 +166,10 @@ class _Run:
         options = self.options
         models = {unit.model.name for unit in self.units}
         self._revision = await to_thread.run_sync(revision, os.getcwd())
-        await run_units(self.units, options.max_tasks or len(models), self._one_unit)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(tend_gates)
+            await run_units(self.units, options.max_tasks or len(models), self._one_unit)
+            tasks.cancel_scope.cancel()
 
     async def _one_unit(self, index: int) -> None:
         unit = UnitRun(self.units[index], self.run_id, self.progress.units[index], self.observers, self._revision)

@@ -20,6 +20,7 @@ from proctor.engine._progress import UnitProgress
 from proctor.engine._sample import run_sample
 from proctor.engine._spec import eval_plan, eval_spec
 from proctor.engine._unit import Unit
+from proctor.engine._workers import Workers
 from proctor.log import LogWriter, now_iso_seconds, read_eval_log_sample
 from proctor.model import use_models
 from proctor.schema import (
@@ -76,6 +77,7 @@ class UnitRun:
         self._scorers = dict(zip(scorer_names(unit.scorers), unit.scorers, strict=True))
         self._stats = EvalStats(started_at=now_iso_seconds())
         self._started = time.monotonic()
+        self._began = time.time()
         self.log: EvalLog | None = None
         """The header, once the unit is over; also when it was cancelled."""
         self._errors = 0
@@ -134,14 +136,12 @@ class UnitRun:
         """Workers pull samples from one queue: who ends one sends the next request in the same step of the loop."""
         unit = self.unit
         queue = self._wanted()
-        workers = unit.max_samples if unit.total is None else min(unit.max_samples, unit.total)
         with use_models(unit.model, unit.roles):
-            async with anyio.create_task_group() as tasks:
-                for _ in range(workers):
-                    tasks.start_soon(self._work, queue)
+            workers = Workers(unit, lambda: self._work(queue, workers))
+            await workers.run()
 
-    async def _work(self, queue: Iterator[_Wanted]) -> None:
-        while self._failure is None:
+    async def _work(self, queue: Iterator[_Wanted], workers: Workers) -> None:
+        while self._failure is None and not workers.surplus():
             if self._writer.error is not None:
                 self._failure = eval_error(self._writer.error)
                 return
@@ -271,6 +271,7 @@ class UnitRun:
         lost: Exception | None = None
         results, status = self._summed_up(status)
         self._stats.completed_at = now_iso_seconds()
+        self._stats.connection_limit_history = self._limits_moved()
         own: dict[str, Any] = {}
         if results is None:  # where the counts stand otherwise
             metadata = self.spec.metadata or {}
@@ -310,6 +311,20 @@ class UnitRun:
     @property
     def _planned(self) -> int:
         return self._recorded if self.unit.total is None else self.unit.total
+
+    def _limits_moved(self) -> list[dict[str, Any]]:
+        """How the limit of the model's connections moved while this unit ran."""
+        return [
+            {
+                "timestamp": change.timestamp,
+                "model": self.unit.model.name,
+                "old_limit": change.old,
+                "new_limit": change.new,
+                "reason": change.reason,
+            }
+            for change in self.unit.connections.history
+            if change.timestamp >= self._began
+        ]
 
     def _outcomes(self) -> dict[str, int]:
         counts = {"total": self._planned, "completed": self._completed, **self._progress.outcomes}

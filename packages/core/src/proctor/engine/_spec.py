@@ -132,7 +132,7 @@ def _config(unit: Unit) -> EvalConfig:
         "time_limit": _whole(unit.time_limit),
         "working_limit": _whole(unit.working_limit),
         "cost_limit": unit.cost_limit,
-        "max_samples": unit.max_samples,
+        "max_samples": unit.max_samples or unit.connections.gate.limit,
         "max_tasks": options.max_tasks,
         "max_subprocesses": options.max_subprocesses,
         "max_sandboxes": options.max_sandboxes,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from proctor.concurrency import Connections
 from proctor.dataset import IterableDataset, Selection
 from proctor.engine._errors import ErrorPolicy
 from proctor.engine._options import RunOptions
@@ -53,7 +54,10 @@ class Unit:
     sandbox: SandboxSpec | None
     policy: ErrorPolicy
     retry_on_error: int
-    max_samples: int
+    connections: Connections
+    """What holds back the requests of its model."""
+    max_samples: int | None
+    """Samples at once; ``None`` = as many as keep the connections busy."""
     message_limit: int | None
     token_limit: int | None
     turn_limit: int | None

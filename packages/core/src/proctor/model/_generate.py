@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from proctor.concurrency import Gate
+from proctor.concurrency import Connections, Gate, Turn
 from proctor.contracts import CallRecord, Retry, current_call
 from proctor.limits import SampleLimits
 from proctor.model._retry import (
@@ -65,31 +65,59 @@ class Generation:
     async def run(self) -> ModelOutput:
         """Send until there is an answer, a permanent error or no budget left."""
         pacing = self._model.pacing
-        own, shared = self._model.connection_gates()
+        own, line = self._model.connections()
         while True:
             if own is not None:
                 await self._enter(own)
             try:
-                await self._enter(shared)
-                started = pacing.now()
+                await self._enter(line.gate)
                 try:
-                    output = await self._attempt()
-                    seconds = pacing.now() - started
-                    break
-                except Exception as failure:
-                    error = failure
+                    turn = line.book()
+                    if line.wait(turn):
+                        await self._take_turn(line, turn)
+                    started = pacing.now()
+                    request = line.sent()
+                    try:
+                        output = await self._attempt()
+                    except Exception as failure:
+                        error, retry = failure, self._verdict(failure)
+                        line.failed(request, retry)
+                        self._hear(line)
+                    except BaseException:
+                        line.dropped(request)
+                        raise
+                    else:
+                        seconds = pacing.now() - started
+                        line.answered(request, output.usage, first=not self.retries)
+                        self._hear(line)
+                        break
                 finally:
-                    shared.release()
+                    line.gate.release()
             finally:
                 if own is not None:
                     own.release()
-            await self._before_retry(error, pacing.now() - started)
+            delay = self._before_retry(error, retry, pacing.now() - started)
+            with line.away(retry), self._waiting():
+                await pacing.sleep(delay)
+            self._spent += delay
         if output.time is None:
             output.__dict__["time"] = seconds  # as an attribute it would cost ten times as much
         for choice in output.choices:
             if choice.message.id is None:
                 choice.message.__dict__["id"] = quick_id()
         return output
+
+    async def _take_turn(self, line: Connections, turn: Turn | None) -> None:
+        """Wait until the pace that holds lets the request leave."""
+        with self._waiting():
+            while (seconds := line.wait(turn)) > 0:
+                await self._model.pacing.sleep(seconds)
+
+    def _hear(self, line: Connections) -> None:
+        """Let the pace follow what the answer's headers say of the quota."""
+        headers = self.record.headers
+        if headers:
+            line.heard(self._model.api.limits(headers))
 
     async def _enter(self, gate: Gate) -> None:
         if not gate.try_acquire():
@@ -142,10 +170,9 @@ class Generation:
             return Retry("permanent")
         return Retry("transient") if isinstance(error, AttemptTimeout) else self._model.api.classify(error)
 
-    async def _before_retry(self, error: Exception, seconds: float) -> None:
-        """Wait until the next attempt may be sent, the connection given back; or raise ``error`` for good."""
+    def _before_retry(self, error: Exception, retry: Retry, seconds: float) -> float:
+        """Seconds until the next attempt may be sent; raises ``error`` when it is for good."""
         self._spent += seconds
-        retry = self._verdict(error)
         self._model.note_error(error)
         if self.limits is not None and self._request is not None:
             # A failed attempt is a wait for the provider, not work of the sample.
@@ -166,6 +193,4 @@ class Generation:
                 f"{self._model.name}: the timeout of {timeout:g} s ends before the next retry, {delay:.1f} s from now; "
                 f"the last error was {type(error).__name__}: {error}"
             ) from error
-        with self._waiting():
-            await pacing.sleep(delay)
-        self._spent += delay
+        return delay

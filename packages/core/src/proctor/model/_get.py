@@ -138,6 +138,7 @@ def _make(
         role=role,
         max_connections=provider.max_connections,
         own_connections=config.max_connections,
+        adaptive=provider.adaptive,
         args=model_args,
     )
 

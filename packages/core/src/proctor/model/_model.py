@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from proctor.concurrency import Gate, connection_gate
+from proctor.concurrency import Connections, Gate, Wish, connections
 from proctor.contracts import ModelAPI, RateLimits
 from proctor.limits import LimitExceededError, SampleLimits, sample_limits
 from proctor.log import Transcript, now_iso, transcript
@@ -65,6 +65,7 @@ class Model:
         role: the role that it plays in the task (``grader``), or None.
         max_connections: the provider's own limit of requests at once.
         own_connections: a smaller limit of this model alone, inside the one it shares with others on its credential.
+        adaptive: whether the limit may follow the provider's answers.
         args: the model arguments (``-M``), for the log.
         pacing: where time and chance come from.
     """
@@ -78,6 +79,7 @@ class Model:
         role: str | None = None,
         max_connections: int | None = None,
         own_connections: int | None = None,
+        adaptive: bool = True,
         args: Mapping[str, Any] | None = None,
         pacing: Pacing | None = None,
     ) -> None:
@@ -89,6 +91,7 @@ class Model:
         self.pacing = pacing or Pacing()
         self._max_connections = max_connections or DEFAULT_CONNECTIONS
         self._own_connections = own_connections
+        self._adaptive = adaptive
         self._common = _Common()
         self._key: str | None = None
         self._headers: Mapping[str, str] | None = None
@@ -102,6 +105,7 @@ class Model:
             role=role or self.role,
             max_connections=self._max_connections,
             own_connections=self._own_connections,
+            adaptive=self._adaptive,
             args=self.args,
             pacing=self.pacing,
         )
@@ -219,20 +223,26 @@ class Model:
         event.retries = call.retries or None
         event.pending = None
 
-    def connection_gates(self) -> tuple[Gate | None, Gate]:
-        """The gate of this model alone (None without one that is smaller) and the one that it shares."""
+    def connections(self) -> tuple[Gate | None, Connections]:
+        """The gate of this model alone (None without one that is smaller) and the connections that it shares."""
         if self._key is None:
             self._key = self.api.connection_key()
-        active = active_model.get()
-        run = self if active is None else active
-        shared = connection_gate(self._key, run.config.max_connections or self._max_connections, self.name)
+        line = connections(self._key, self.name, self._wish)
         limit = self._own_connections
-        if limit is None or run.api is self.api or (shared.limit is not None and shared.limit <= limit):
-            return None, shared
+        if limit is None:
+            return None, line
+        active = active_model.get()
+        most = None if line.adaptive else line.gate.limit
+        if active is None or active.api is self.api or (most is not None and most <= limit):
+            return None, line
         common = self._common
         if common.own is None:
             common.own = Gate(f"{self.name} (own)", limit)
-        return common.own, shared
+        return common.own, line
+
+    def _wish(self) -> Wish:
+        config = self.config
+        return Wish(config.max_connections, config.adaptive_connections, self._max_connections, self._adaptive)
 
     def count_retry(self, kind: str) -> None:
         """Count a repeated request, by what made it necessary."""

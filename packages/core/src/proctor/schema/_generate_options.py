@@ -11,7 +11,6 @@ __all__ = ["UNUSED_FIELDS", "GenerateOptions"]
 
 UNUSED_FIELDS = frozenset(
     {
-        "adaptive_connections",
         "batch",
         "best_of",
         "cache",
@@ -30,11 +29,24 @@ class GenerateOptions(TypedDict, total=False):
         int | None,
         Option(
             "--max-connections",
-            "Requests in flight at once, for each provider, credential and base URL.",
+            "Requests in flight at once, for each provider, credential and base URL. Turns adaptive connections off.",
             "Parallelism",
             "int",
             minimum=1,
-            default="the provider's own",
+            default="adaptive, or the provider's own",
+        ),
+    ]
+    adaptive_connections: Annotated[
+        bool | int | dict[str, int] | None,
+        Option(
+            "--adaptive-connections",
+            "Let the limit of connections follow the provider's answers, between a least and a most; false: the "
+            "provider's static number.",
+            "Parallelism",
+            "adaptive",
+            metavar="[=MAX|MIN-MAX|MIN-START-MAX]",
+            bare=True,
+            default="1-20-100 for models behind a network",
         ),
     ]
     max_retries: Annotated[

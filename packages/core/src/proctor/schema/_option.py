@@ -37,6 +37,7 @@ Form: TypeAlias = Literal[
     "tokens",  # a count that may end in k, m or b
     "threshold",  # true, false, a share or a count
     "bool_or_int",
+    "adaptive",  # true, false, MAX, MIN-MAX or MIN-START-MAX
     "bool_or_text",
     "mapping",  # a JSON or YAML mapping
     "schema",  # a JSON or YAML file or mapping: a JSON schema

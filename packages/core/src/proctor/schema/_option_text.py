@@ -221,6 +221,17 @@ def _bool_or_text(option: Option, text: str) -> bool | str:
     return text
 
 
+def _adaptive(option: Option, text: str) -> bool | int | dict[str, int]:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    numbers = text.split("-")
+    if not all(_INT.fullmatch(number) for number in numbers) or len(numbers) > 3:
+        raise ValueError(f"{text!r} is none of true, false, MAX, MIN-MAX and MIN-START-MAX, such as 1-20-100.")
+    if len(numbers) == 1:
+        return int(numbers[0])
+    return dict(zip(("min", "max") if len(numbers) == 2 else ("min", "start", "max"), map(int, numbers), strict=True))
+
+
 def _mapping(option: Option, text: str) -> dict[str, Any]:
     value = load_config(text) if not text.startswith("{") and Path(text).is_file() else _yaml(text)
     if not isinstance(value, dict):
@@ -296,6 +307,7 @@ _SINGLE: Mapping[str, Callable[[Option, str], Any]] = {
     "threshold": _threshold,
     "bool_or_int": _bool_or_int,
     "bool_or_text": _bool_or_text,
+    "adaptive": _adaptive,
     "mapping": _mapping,
     "schema": _schema,
     "biases": _biases,

@@ -157,6 +157,39 @@ class EvalOptions(GenerateOptions, total=False):
             metavar="FILE",
         ),
     ]
+    max_rpm: Annotated[
+        int | None,
+        Option(
+            "--max-rpm",
+            "Requests a minute, for each provider, credential and base URL.",
+            "Parallelism",
+            "int",
+            minimum=1,
+            default="what the provider's headers allow",
+        ),
+    ]
+    max_tpm: Annotated[
+        int | None,
+        Option(
+            "--max-tpm",
+            "Tokens a minute, such as 500k, for each provider, credential and base URL.",
+            "Parallelism",
+            "tokens",
+            minimum=1,
+            default="what the provider's headers allow",
+        ),
+    ]
+    share: Annotated[
+        str | None,
+        Option(
+            "--share",
+            "Share connections, --max-rpm and --max-tpm with the other runs on this machine that give the same name.",
+            "Parallelism",
+            env="PROCTOR_SHARE",
+            metavar="NAME",
+            default="every run for itself",
+        ),
+    ]
     max_samples: Annotated[
         int | None,
         Option(

@@ -1,0 +1,244 @@
+"""What holds back the requests on one connection key: a gate, what moves its limit, and the pace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from proctor.concurrency._adaptive import AdaptiveController, AdaptiveLimits, LimitChange, Token
+from proctor.concurrency._gate import Gate
+from proctor.concurrency._pacing import RequestPacer, Turn
+from proctor.concurrency._share import SharedGate, SharedPool, shared_pool
+from proctor.contracts import RateLimits, Retry
+from proctor.schema import ModelUsage
+
+__all__ = ["ConnectionPolicy", "Connections", "LimitRecord", "Wish"]
+
+Adaptive: TypeAlias = bool | int | Mapping[str, int] | None
+_Reason: TypeAlias = Literal["slow_start", "steady_state_up", "rate_limit", "manual"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionPolicy:
+    """What a run says of all its connections; ``None`` where it says nothing.
+
+    Attributes:
+        max_connections: requests in flight at once on each key.
+        adaptive: whether a limit follows the provider's answers, and between which bounds (``AdaptiveLimits.of``).
+        max_rpm: requests a minute on each key.
+        max_tpm: tokens a minute on each key.
+        share: the name under which processes on this machine share all of these.
+    """
+
+    max_connections: int | None = None
+    adaptive: Adaptive = None
+    max_rpm: int | None = None
+    max_tpm: int | None = None
+    share: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a model says of its connections: its own settings, and what holds for its provider when nobody says any.
+
+    Attributes:
+        max_connections: set for this model.
+        adaptive: set for this model.
+        default: the provider's static number.
+        adapts: whether the provider's limit may follow its answers.
+    """
+
+    max_connections: int | None = None
+    adaptive: Adaptive = None
+    default: int = 20
+    adapts: bool = True
+
+    def resolve(self, policy: ConnectionPolicy) -> int | AdaptiveLimits:
+        """A number, or the bounds of one that moves. A number that somebody set turns adapting off."""
+        number = policy.max_connections if self.max_connections is None else self.max_connections
+        if number is not None:
+            return number
+        adaptive = AdaptiveLimits.of(policy.adaptive if self.adaptive is None else self.adaptive)
+        return self.default if adaptive is None or not self.adapts else adaptive
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRecord:
+    """A change of a connection limit: when (seconds since the epoch), from what to what, and why."""
+
+    timestamp: float
+    old: int
+    new: int
+    reason: _Reason
+
+
+class Connections:
+    """All connections on one key.
+
+    Args:
+        label: what a screen calls it.
+        limit: a number, or the bounds of one that follows the provider's answers.
+        policy: budgets, and whether other processes share all this.
+        key: hash of provider, credential and address.
+    """
+
+    __slots__ = ("_generation", "_listeners", "_pool", "backing_off", "controller", "gate", "history", "key", "pacer")
+
+    def __init__(self, key: str, label: str, limit: int | AdaptiveLimits, policy: ConnectionPolicy) -> None:
+        self.key = key
+        self.controller: AdaptiveController | None = None
+        self.history: list[LimitRecord] = []
+        self.backing_off = 0
+        """Requests that wait for a retry after a refusal: they hold no connection."""
+        self._listeners: list[Callable[[], None]] = []
+        self._pool: SharedPool | None = None if policy.share is None else shared_pool(policy.share, key)
+        self._generation = -1
+        if isinstance(limit, AdaptiveLimits):
+            self.controller = AdaptiveController(limit, on_change=self._changed)
+            number = self.controller.limit
+        else:
+            number = limit
+        if self._pool is None:
+            self.gate = Gate(label, number)
+        else:
+            self.gate = SharedGate(label, number, self._pool, static=self.controller is None)
+        self.pacer = RequestPacer(max_rpm=policy.max_rpm, max_tpm=policy.max_tpm, pool=self._pool)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the limit follows the provider's answers."""
+        return self.controller is not None
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call ``listener`` when there may be room for more samples; returns what ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def samples(self) -> int:
+        """How many samples keep these connections busy: one each, and one in place of each that was sent away."""
+        limit = self.gate.limit or 1
+        return limit + min(self.backing_off, limit)
+
+    def book(self) -> Turn | None:
+        """Book a request in the budgets and the provider's quota; None when it may leave at once."""
+        return self.pacer.book(self.pacer.expected)
+
+    def wait(self, turn: Turn | None) -> float:
+        """Seconds after which to ask again whether a request may leave; 0 when it may."""
+        hold = 0.0 if self.controller is None else self.controller.hold()
+        return hold if turn is None else max(hold, self.pacer.wait(turn))
+
+    def sent(self) -> Token | None:
+        """A request leaves."""
+        if self.controller is None:
+            return None
+        if self._pool is not None and self._pool.generation != self._generation:
+            self._adopt(self._pool)
+        return self.controller.sent()
+
+    def answered(self, token: Token | None, usage: ModelUsage | None, *, first: bool) -> None:
+        """It was answered, at the first attempt or not; call it before its place in the gate is given back.
+
+        Args:
+            token: what ``sent`` returned.
+            usage: what it cost, when the provider said.
+            first: whether no attempt before it failed.
+        """
+        if usage is not None:
+            self.pacer.settle(self.pacer.expected, usage.total_tokens)
+        if self.controller is not None and token is not None:
+            if first:
+                self.controller.succeeded(token)
+            else:
+                self.controller.repeated(token)
+
+    def failed(self, token: Token | None, retry: Retry) -> None:
+        """It failed; call it before its place in the gate is given back."""
+        if self.controller is None or token is None:
+            return
+        if retry.kind == "rate_limit":
+            self.controller.refused(token, retry.after)
+        elif retry.kind == "transient":
+            self.controller.troubled(token)
+        else:
+            self.controller.neutral(token)
+
+    def dropped(self, token: Token | None) -> None:
+        """It was cancelled; call it before its place in the gate is given back."""
+        if self.controller is not None and token is not None:
+            self.controller.neutral(token)
+
+    def tend(self) -> bool:
+        """Open slots that fell due and let in who waits for what other processes gave back.
+
+        Returns:
+            Whether to look again soon: nobody tells of either.
+        """
+        if self.controller is not None and self.controller.due() is not None:
+            limit = self.controller.limit
+            return limit < self.controller.limits.max
+        if isinstance(self.gate, SharedGate) and self.gate.waiting:
+            if self._pool is not None and self._pool.generation != self._generation and self.controller is not None:
+                self._adopt(self._pool)
+            self.gate.poll()
+            return True
+        return False
+
+    @contextmanager
+    def away(self, retry: Retry) -> Iterator[None]:
+        """A request waits for its next attempt."""
+        if retry.kind != "rate_limit":
+            yield
+            return
+        self.backing_off += 1
+        self._tell()
+        try:
+            yield
+        finally:
+            self.backing_off -= 1
+
+    def heard(self, limits: RateLimits | None) -> None:
+        """The provider told of its quota, or did not."""
+        self.pacer.heard(limits)
+
+    def set_limit(self, limit: int) -> None:
+        """Change the limit by hand: it stays there, also where it followed the provider so far."""
+        self.controller = None
+        if isinstance(self.gate, SharedGate):
+            self.gate.static = True
+        self._note(limit, "manual")
+
+    def close(self) -> None:
+        """The run is over: other processes are not bound by its limit any more."""
+        if self._pool is not None:
+            self._pool.rest()
+
+    def _adopt(self, pool: SharedPool) -> None:
+        """Take over the limit that another process found."""
+        assert self.controller is not None
+        self._generation = pool.generation
+        limit = pool.adaptive
+        if limit and limit != self.controller.limit:
+            old = self.controller.limit
+            self.controller.adopt(limit)  # tells nobody: it would come back here
+            self._note(self.controller.limit, "rate_limit" if limit < old else "steady_state_up")
+
+    def _changed(self, change: LimitChange) -> None:
+        """The controller moved its limit."""
+        if self._pool is not None:
+            self._generation = self._pool.publish(change.new)
+        self._note(change.new, change.reason)
+
+    def _note(self, limit: int, reason: _Reason) -> None:
+        old = self.gate.limit or limit
+        self.history.append(LimitRecord(time.time(), old, limit, reason))
+        self.gate.limit = limit
+        if limit > old:
+            self._tell()
+
+    def _tell(self) -> None:
+        for listener in list(self._listeners):
+            listener()
