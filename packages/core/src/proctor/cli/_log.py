@@ -14,7 +14,7 @@ from proctor.contracts import UsageError
 
 if TYPE_CHECKING:
     from proctor.log import EvalLogInfo
-    from proctor.schema import EvalLog, EvalResults, EvalSampleSummary
+    from proctor.schema import EvalLog
 
 __all__ = ["log"]
 
@@ -115,13 +115,16 @@ def convert_command(
 def recover_command(path: str, output: str | None, overwrite: bool, as_json: bool) -> None:
     """Make a finished log of the one at PATH, whose run died. The old one stays as it is.
 
-    Every sample that was acknowledged is in it. Metrics are computed anew where the scorers are built in.
+    Every sample that was acknowledged is in it. Metrics are computed anew where they are built in.
     """
-    from proctor.log import recover_eval_log
+    from proctor.cli._recovery import describe, recover
 
     with _explained():
-        made = recover_eval_log(path, output, overwrite=overwrite, rescore=_rescored)
-    _made([made], as_json)
+        found = recover(path, output, overwrite)
+    if as_json:
+        _print(found)
+    else:
+        click.echo(describe(found))
 
 
 def _made(made: Sequence[str], as_json: bool) -> None:
@@ -187,39 +190,3 @@ def _headline(header: EvalLog) -> str:
     if not score and results is not None:
         scored = f"{results.completed_samples}/{results.total_samples}"
     return " ".join(filter(None, (header.eval.task, unit.label, header.eval.model, scored, score)))
-
-
-def _rescored(header: EvalLog, rows: Sequence[EvalSampleSummary]) -> EvalResults | None:
-    """The results of a log whose scorers are built in; ``None`` for others, whose code is not at hand."""
-    from proctor.registry import create
-    from proctor.scorer import ResultsBuilder, create_reducers
-
-    def metrics(declared: Any) -> Any:
-        if isinstance(declared, list):
-            return [metrics(one) for one in declared]
-        if isinstance(declared, dict) and isinstance(declared.get("name"), str):
-            return create("metric", declared["name"], **(declared.get("options") or {}))
-        return {key: metrics(some) for key, some in declared.items()}
-
-    spec = header.eval
-    try:
-        scorers = [create("scorer", one.name, **(one.options or {})) for one in spec.scorers or ()]
-        names = spec.config.epochs_reducer
-        builder = ResultsBuilder(
-            scorers,
-            metrics=metrics(spec.metrics) if spec.metrics else None,
-            reducers=create_reducers(names) if names else None,
-            epochs=spec.config.epochs or 1,
-        )
-        completed = [row for row in rows if row.error is None]
-        for row in completed:
-            builder.add(row.id, row.epoch, row.scores, row.metadata)
-        planned = len(spec.dataset.sample_ids or ()) or spec.dataset.samples or 0
-        total = max(len(rows), planned * (spec.config.epochs or 1))
-        results = builder.results(total, len(completed))
-        outcomes = {"total": total, "completed": len(completed), "error": len(rows) - len(completed)}
-        outcomes["not_run"] = total - len(rows)
-        results.metadata = {"proctor": {"outcomes": {kind: count for kind, count in outcomes.items() if count}}}
-        return results
-    except Exception:
-        return None  # whatever a scorer's factory or a metric raises, the samples are worth more

@@ -19,7 +19,7 @@ from proctor.log._summary import summarise
 from proctor.log._writer import in_order
 from proctor.log._zip_read import BadLogError
 from proctor.log._zip_write import ZipBuilder
-from proctor.schema import EvalError, EvalLog, EvalResults, EvalSample, EvalSampleSummary, ModelUsage
+from proctor.schema import EvalError, EvalLog, EvalResults, EvalSample, EvalSampleSummary, EvalSpec, ModelUsage
 
 __all__ = ["recover_eval_log"]
 
@@ -160,14 +160,14 @@ def _whole_samples(file: JsonFile) -> Iterator[EvalSample]:
 
 def _closed(log: EvalLog, summaries: Sequence[EvalSampleSummary], rescore: Rescore | None) -> EvalLog:
     log.status = "error"
+    planned = _planned(log.eval)
     if log.eval.dataset.sample_ids is None:  # readers that go by the header would find no sample
         log.eval.dataset.sample_ids = in_order(dict.fromkeys(row.id for row in summaries))
     log.error = EvalError(message=_MESSAGE, traceback=_TRACE, traceback_ansi=_TRACE)
     log.results = rescore(log, summaries) if rescore is not None else None
     if log.results is None:
-        log.results = EvalResults(
-            total_samples=len(summaries), completed_samples=sum(1 for row in summaries if row.error is None)
-        )
+        log.results = EvalResults()
+    _count(log.results, summaries, planned)
     stats = log.stats
     stats.started_at = stats.started_at or log.eval.created
     stats.completed_at = stats.completed_at or max((row.completed_at or "" for row in summaries), default="")
@@ -176,6 +176,24 @@ def _closed(log: EvalLog, summaries: Sequence[EvalSampleSummary], rescore: Resco
         stats.model_usage = _total(row.model_usage for row in summaries)
         stats.role_usage = _total(row.role_usage for row in summaries)
     return log
+
+
+def _planned(spec: EvalSpec) -> int:
+    """How many samples the run was to have, as far as the log says."""
+    dataset, limit = spec.dataset, spec.config.limit
+    if dataset.sample_ids is not None:
+        count = len(dataset.sample_ids)
+    else:
+        count = len(range(dataset.samples or 0)[slice(*limit) if isinstance(limit, list) else slice(limit)])
+    return count * (spec.config.epochs or 1)
+
+
+def _count(results: EvalResults, summaries: Sequence[EvalSampleSummary], planned: int) -> None:
+    found, completed = len(summaries), sum(1 for row in summaries if row.error is None)
+    results.total_samples, results.completed_samples = max(planned, found), completed
+    outcomes = {"total": results.total_samples, "completed": completed, "error": found - completed}
+    outcomes["not_run"] = results.total_samples - found
+    results.metadata = {"proctor": {"outcomes": {kind: count for kind, count in outcomes.items() if count}}}
 
 
 def _total(usages: Iterable[dict[str, ModelUsage]]) -> dict[str, ModelUsage]:
