@@ -144,6 +144,22 @@ async def test_each_sample_has_a_directory_of_its_own_that_is_removed(temporary:
     assert list(temporary.iterdir()) == []
 
 
+async def test_a_server_in_the_background_serves_later_commands_and_ends_with_the_sandbox(temporary: Path) -> None:
+    driver = LocalSandboxDriver()
+    made = await driver.sample_init("task", None, {})
+    box = made["default"]
+    serve = "while :; do if [ -e asked ]; then touch served; fi; sleep 0.01; done"
+    try:
+        started = await box.exec(["bash", "-c", f"({serve}) & echo $! > pid; echo started"], timeout=60)
+        assert started.stdout == "started\n"
+        pid = int(await box.read_file("pid"))
+        await box.exec(["sh", "-c", "touch asked; until [ -e served ]; do sleep 0.01; done"], timeout=60)
+        assert not is_dead(pid)
+    finally:
+        await driver.sample_cleanup(made, interrupted=False)
+    assert is_dead(pid)
+
+
 async def test_that_it_is_unconfined_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     driver = LocalSandboxDriver()
     with caplog.at_level(logging.WARNING, "proctor.sandbox"):

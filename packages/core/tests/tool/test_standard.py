@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from scripted_tools import answers, call, run_calls
 
+from proctor.concurrency import kill_groups
 from proctor.sandbox import LocalSandbox, sandbox_context
 from proctor.tool import Tool, bash, python, think, tool_info
 
@@ -46,6 +47,15 @@ async def test_a_tool_runs_in_the_sandbox_that_it_was_made_for(tmp_path: Path) -
 async def test_a_command_that_takes_too_long_is_told_to_the_model() -> None:
     [message] = answers(await run_calls([bash(timeout=0.2)], call("bash", command="sleep 60")))
     assert message.error is not None and message.error.type == "timeout"
+
+
+async def test_a_command_that_leaves_a_child_is_answered_when_it_ends(tmp_path: Path) -> None:
+    box = LocalSandbox(tmp_path)
+    with sandbox_context({"default": box}):
+        try:
+            assert await answer(bash(timeout=60), command="sleep 600 & echo started") == "started\n"
+        finally:
+            await kill_groups(box.background)
 
 
 async def test_thinking_changes_nothing() -> None:

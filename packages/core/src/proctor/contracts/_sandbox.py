@@ -82,7 +82,7 @@ class SandboxEnvironment(ABC):
         user: str | None = None,
         timeout: float | None = None,
     ) -> ExecResult[str]:
-        """Run ``cmd`` and wait for its end.
+        """Run ``cmd`` and wait for its end; what it leaves in the background goes on until the sandbox is taken away.
 
         Args:
             cmd: the program and its arguments; no shell is involved.

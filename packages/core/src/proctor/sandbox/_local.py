@@ -14,7 +14,7 @@ from typing import Any, Literal, overload
 import anyio
 from anyio import to_thread
 
-from proctor.concurrency import subprocess
+from proctor.concurrency import kill_groups, subprocess
 from proctor.contracts import (
     ExecResult,
     OutputLimitExceededError,
@@ -44,6 +44,8 @@ class LocalSandbox(SandboxEnvironment):
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self.background: set[int] = set()
+        """Process groups of commands that left something running, such as a server for the commands after it."""
 
     async def exec(
         self,
@@ -54,7 +56,10 @@ class LocalSandbox(SandboxEnvironment):
         user: str | None = None,
         timeout: float | None = None,
     ) -> ExecResult[str]:
-        """Run a command, inside the run's subprocess gate. Bytes that are no UTF-8 are replaced in what it wrote."""
+        """Run a command, inside the run's subprocess gate. Bytes that are no UTF-8 are replaced in what it wrote.
+
+        What it leaves in the background goes on, and is killed with the sandbox.
+        """
         _check_user(user)
         try:
             result: ExecResult[str] = await subprocess(
@@ -64,6 +69,7 @@ class LocalSandbox(SandboxEnvironment):
                 env=env,
                 timeout=timeout,
                 output_limit=MAX_EXEC_OUTPUT,
+                background=self.background,
             )
         except OutputLimitExceededError as error:
             raise OutputLimitExceededError("10 MiB", error.truncated_output) from None
@@ -147,10 +153,11 @@ class LocalSandboxDriver(SandboxDriver):
         }
 
     async def sample_cleanup(self, envs: dict[str, SandboxEnvironment], interrupted: bool) -> None:
-        """Remove the directory."""
+        """Kill what still runs and remove the directory."""
         for each in envs.values():
             if isinstance(each, LocalSandbox):
                 with anyio.CancelScope(shield=True):
+                    await kill_groups(each.background)
                     await to_thread.run_sync(_remove, each.directory)
 
     async def reap(self, run_id: str | None) -> list[str]:

@@ -27,6 +27,7 @@ def _output(result: ExecResult[str]) -> str:
 def bash(timeout: float | None = None, user: str | None = None, sandbox: str | None = None) -> Tool:
     """A tool that runs commands in a login shell of the sandbox.
 
+    A call ends with its command; what that leaves in the background goes on for later calls.
     The model sees what went to standard error, then what went to standard output.
 
     Args:
@@ -37,6 +38,8 @@ def bash(timeout: float | None = None, user: str | None = None, sandbox: str | N
 
     async def execute(command: str) -> str:
         """Run a command in a bash shell.
+
+        A process that is to go on in the background must write to a file: `server > server.log 2>&1 &`.
 
         Args:
             command: The command line to run.
