@@ -38,7 +38,6 @@ class SampleStore(ABC):
         self.ids = GivenIds()
         self.lines: array[int] = array("Q")
         self.choice_counts: array[int] = array("I")
-        self._fields_seen: dict[str, None] = {}
 
     def _note(self, sample: Sample, line: int) -> None:
         if self._auto_id:
@@ -68,6 +67,7 @@ class FieldStore(SampleStore):
         self._finish = finish
         self._starts: array[int] = array("Q")
         self._ends: array[int] = array("Q")
+        self._fields_seen: dict[str, None] = {}
         for place, record in file.scan():
             if record.keys() != self._fields_seen.keys():
                 self._fields_seen.update(dict.fromkeys(record))

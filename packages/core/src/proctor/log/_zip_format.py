@@ -10,7 +10,6 @@ __all__ = [
     "CENTRAL",
     "CENTRAL_MAGIC",
     "DEFLATE",
-    "DESCRIPTOR_MAGIC",
     "END",
     "END64",
     "END64_LOCATOR",
@@ -39,7 +38,6 @@ CENTRAL_MAGIC = b"PK\x01\x02"
 END_MAGIC = b"PK\x05\x06"
 END64_MAGIC = b"PK\x06\x06"
 END64_LOCATOR_MAGIC = b"PK\x06\x07"
-DESCRIPTOR_MAGIC = b"PK\x07\x08"
 
 # magic, version, flags, method, time, date, crc, compressed size, size, name length, extra length
 LOCAL = struct.Struct("<4s5H3I2H")
