@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -129,21 +130,34 @@ def peer_command(log_dir: Path, *arguments: str) -> list[str]:
 
 
 @contextmanager
-def model_server(latency_ms: int = 100) -> Iterator[str]:
-    """The base URL of an OpenAI-compatible server on loopback that answers after ``latency_ms`` milliseconds."""
+def model_server(latency_ms: int = 100, capacity: int | None = None) -> Iterator[str]:
+    """The base URL of an OpenAI-compatible server on loopback.
+
+    Args:
+        latency_ms: milliseconds that an answer takes.
+        capacity: requests at once beyond which it refuses with 429 and ``Retry-After: 1``.
+    """
     node = shutil.which("node")
     if node is None:
         sys.exit("the model server needs Node: apt install nodejs")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    server = subprocess.Popen([node, str(HERE / "model_server.js"), str(port), str(latency_ms)])
+    words = [str(port), str(latency_ms), *([] if capacity is None else [str(capacity)])]
+    server = subprocess.Popen([node, str(HERE / "model_server.js"), *words])
     try:
         _wait_for(port)
         yield f"http://127.0.0.1:{port}/v1"
     finally:
         server.terminate()
         server.wait()
+
+
+def server_counts(url: str) -> dict[str, int]:
+    """What a model server counted: ``inflight``, ``total``, ``peak`` and ``rej`` (refused)."""
+    with urllib.request.urlopen(url.removesuffix("/v1") + "/stats", timeout=30) as answer:
+        counts: dict[str, int] = json.load(answer)
+    return counts
 
 
 def _wait_for(port: int) -> None:
