@@ -93,10 +93,22 @@ def test_who_has_more_leaves_the_place_to_who_waits(tmp_path: Path) -> None:
 def test_a_new_adaptive_limit_is_seen_by_all(tmp_path: Path) -> None:
     path = tmp_path / "pool"
     pool = SharedPool(path)
+    assert pool.take(40, static=False)
     before = pool.generation
     code = "import sys; from pathlib import Path; from proctor.concurrency._share import SharedPool as P\n"
     subprocess.run([sys.executable, "-c", code + "P(Path(sys.argv[1])).publish(17)", str(path)], check=True, timeout=60)
     assert (pool.adaptive, pool.generation) == (17, before + 1)
+
+
+def test_the_first_to_come_finds_nothing_of_those_that_left(tmp_path: Path) -> None:
+    path = tmp_path / "pool"
+    code = "import sys; from pathlib import Path; from proctor.concurrency._share import SharedPool as P\n"
+    code += "p = P(Path(sys.argv[1])); p.publish(3); p.reserve(0, 1e12, 60.0, 0.0); p.take(3, static=True)"
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True, timeout=60)
+    pool = SharedPool(path)
+    assert pool.adaptive == 0
+    assert pool.reserve(0, 1.0, 1.0, burst=0.0) == 0.0
+    assert all(pool.take(10, static=True) for _ in range(10))
 
 
 def test_a_budget_is_one_for_all(tmp_path: Path) -> None:

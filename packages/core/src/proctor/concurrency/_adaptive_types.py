@@ -55,8 +55,10 @@ class AdaptiveLimits:
         bounds = {name: said.get(name) for name in ("min", "start", "max")}
         if not all(bound is None or type(bound) is int for bound in bounds.values()):
             raise UsageError(f"adaptive connections are true, false, a number or min, start and max, not {value!r}")
-        low, most = bounds["min"] or usual.min, bounds["max"] or max(usual.max, bounds["min"] or 0)
-        return cls(low, bounds["start"] or max(low, min(usual.start, most)), most)
+        low, start, most = bounds["min"], bounds["start"], bounds["max"]
+        low = usual.min if low is None else low
+        most = max(usual.max, low, start or 0) if most is None else most
+        return cls(low, max(low, min(usual.start, most)) if start is None else start, most)
 
 
 @dataclass(frozen=True, slots=True)
