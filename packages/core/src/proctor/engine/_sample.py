@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 
 from proctor.agent import use_scorers
+from proctor.engine._asyncio_code import explained
 from proctor.engine._errors import eval_error
 from proctor.engine._spec import loggable_sandbox
 from proctor.engine._unit import Unit
@@ -100,7 +101,7 @@ async def run_sample(
     try:
         await _run(attempt, state, transcript, limits)
     except (Exception, SystemExit) as error:  # a script's sys.exit() is its sample's affair, not the run's
-        attempt.error = eval_error(error)
+        attempt.error = eval_error(explained(error))
         transcript.event(ErrorEvent(error=attempt.error.model_dump()))
     except BaseException:  # a cancellation, alone or in a group with what it made fail
         attempt.error = EvalError(message="CancelledError()", traceback="", traceback_ansi="")
