@@ -257,3 +257,26 @@ async def test_a_cancelled_call_gives_its_connection_back(scripted: Any) -> None
         await model.generate("?")
 
     assert gate_of(api.key, 20).held == 0
+
+
+async def test_a_provider_that_fails_over_a_failure_fails_the_call_with_the_failure(
+    scripted: Any, refused: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, api = scripted(refused("transient"))
+    monkeypatch.setattr(api, "classify", lambda error: 1 / 0)
+
+    with pytest.raises(Exception, match="refused") as raised:
+        await model.generate("?")
+
+    assert len(api.inputs) == 1
+    assert "could not say what this means: ZeroDivisionError" in raised.value.__notes__[0]
+    assert gate_of(api.key, 20).held == 0
+
+
+async def test_headers_that_the_provider_cannot_read_fail_no_answer(
+    scripted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, api = scripted("fine")
+    monkeypatch.setattr(api, "limits", lambda headers: 1 / 0)
+
+    assert (await model.generate("?")).completion == "fine"
