@@ -1,6 +1,7 @@
 """What runs at once, and what holds it back: gates, the CPU budget, subprocesses."""
 
 from proctor.concurrency._adaptive import AdaptiveController, AdaptiveLimits, AdaptiveState, LimitChange, Token
+from proctor.concurrency._collect import collect
 from proctor.concurrency._connections import ConnectionPolicy, Connections, Wish
 from proctor.concurrency._cpu import CpuBudget, cpu_budget
 from proctor.concurrency._gate import Gate
@@ -31,6 +32,7 @@ __all__ = [
     "Turn",
     "Wish",
     "all_connections",
+    "collect",
     "concurrency",
     "connections",
     "cpu_budget",

@@ -1,6 +1,6 @@
 """What solvers, tools and scorers reach for beside the model: sandboxes, the store, subprocesses, limits, spans."""
 
-from proctor.concurrency import concurrency, subprocess
+from proctor.concurrency import collect, concurrency, subprocess
 from proctor.contracts import (
     ExecResult,
     OutputLimitExceededError,
@@ -26,6 +26,7 @@ __all__ = [
     "SandboxUserUnsupportedError",
     "Store",
     "StoreModel",
+    "collect",
     "concurrency",
     "json_schema",
     "sample_limits",
