@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ class Driver(SandboxDriver):
 
 
 @pytest.fixture
-def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
+def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
     """A provider ``pair`` that the plugins know, and a run of its own."""
     made = Driver(tmp_path)
     record = SandboxProvider("pair", lambda: made, default_max_sandboxes=lambda cpus: 3)
@@ -71,8 +72,8 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
         return record if (kind, name) == ("sandbox_providers", "pair") else known(kind, name)
 
     monkeypatch.setattr(plugins, "get", get)
-    configure_sandboxes()
-    return made
+    with configure_sandboxes():
+        yield made
 
 
 PAIR = SandboxSpec(type="pair", config={"image": "x"})
@@ -122,6 +123,17 @@ async def test_the_driver_is_made_once_and_prepares_each_configuration_once(driv
     assert driver.calls.count(("sample_init", {"a": 1})) == 3
 
 
+async def test_runs_that_follow_one_another_share_no_driver(driver: Driver) -> None:
+    with configure_sandboxes():
+        async with sample_sandbox(PAIR, "task", a_sample()):
+            [gate] = sandbox_gates()
+        with configure_sandboxes(1):
+            assert sandbox_gates() == []
+            async with sample_sandbox(PAIR, "task", a_sample()):
+                assert [inner.limit for inner in sandbox_gates()] == [1]
+        assert sandbox_gates() == [gate]
+
+
 async def test_a_provider_that_can_not_clean_up_keeps_no_other_from_it(driver: Driver) -> None:
     for task in ("broken", "whole"):
         async with sample_sandbox(PAIR, task, a_sample()):
@@ -134,7 +146,6 @@ async def test_a_provider_that_can_not_clean_up_keeps_no_other_from_it(driver: D
 async def test_the_gate_holds_back_samples_and_waiting_is_no_work(
     driver: Driver, given: int | None, limit: int
 ) -> None:
-    configure_sandboxes(given)
     everyone = [SampleLimits() for _ in range(6)]
     go = anyio.Event()
 
@@ -143,16 +154,17 @@ async def test_the_gate_holds_back_samples_and_waiting_is_no_work(
             async with sample_sandbox(PAIR, "task", a_sample()):
                 await go.wait()
 
-    async with anyio.create_task_group() as tasks:
-        for limits in everyone:
-            tasks.start_soon(one, limits)
-        while driver.inside < limit or sum(gate.waiting for gate in sandbox_gates()) < len(everyone) - limit:
-            await anyio.lowlevel.checkpoint()
-        go.set()
-    assert driver.most == limit
-    [gate] = sandbox_gates()
-    assert (gate.limit, gate.held, gate.waiting) == (limit, 0, 0)
-    assert sum(limits.waiting > 0 for limits in everyone) == len(everyone) - limit
+    with configure_sandboxes(given):
+        async with anyio.create_task_group() as tasks:
+            for limits in everyone:
+                tasks.start_soon(one, limits)
+            while driver.inside < limit or sum(gate.waiting for gate in sandbox_gates()) < len(everyone) - limit:
+                await anyio.lowlevel.checkpoint()
+            go.set()
+        assert driver.most == limit
+        [gate] = sandbox_gates()
+        assert (gate.limit, gate.held, gate.waiting) == (limit, 0, 0)
+        assert sum(limits.waiting > 0 for limits in everyone) == len(everyone) - limit
 
 
 @pytest.mark.parametrize("cleanup", [True, False])
@@ -248,7 +260,6 @@ async def test_a_sandbox_can_be_found_by_what_is_in_it(driver: Driver) -> None:
 
 async def test_the_local_sandbox_is_found_through_the_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    configure_sandboxes()
     async with sample_sandbox(SandboxSpec(type="local"), "task", a_sample(files={"a.txt": "hi"})):
         assert (await sandbox().exec(["cat", "a.txt"])).stdout == "hi"
     assert list(tmp_path.iterdir()) == []

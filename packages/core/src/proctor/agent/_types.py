@@ -7,12 +7,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from proctor.agent._agent import AgentState
 from proctor.schema import Score
-from proctor.scorer import ValueToFloat, value_to_float
+from proctor.scorer import value_to_float
 from proctor.tool import Tool, ToolDef
 
-__all__ = ["AgentAttempts", "AgentContinue", "AgentPrompt", "AgentSubmit", "ScoreValue"]
-
-ScoreValue: TypeAlias = ValueToFloat
+__all__ = ["AgentAttempts", "AgentContinue", "AgentPrompt", "AgentSubmit"]
 
 AgentContinue: TypeAlias = Callable[[AgentState], Awaitable[bool | str | AgentState]]
 """Called after each turn: ``True`` goes on (with the standard message when no tool was called), ``False`` stops, a text

@@ -106,7 +106,7 @@ async def run_resolved(
     with ExitStack() as stack:
         stack.enter_context(run_gates(options.max_subprocesses, connection_policy(options)))
         stack.enter_context(run_models())
-        configure_sandboxes(options.max_sandboxes)
+        stack.enter_context(configure_sandboxes(options.max_sandboxes))
         try:
             models = resolve_models(model, options)
             units = make_plan(find_tasks(tasks), models, options)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,13 +48,20 @@ class _RunSandboxes:
 _current: ContextVar[_RunSandboxes | None] = ContextVar("proctor_run_sandboxes", default=None)
 
 
-def configure_sandboxes(max_sandboxes: int | None = None) -> None:
-    """Begin a run: its drivers and gates are new, and shared by all tasks started from here.
+@contextmanager
+def configure_sandboxes(max_sandboxes: int | None = None) -> Iterator[None]:
+    """Give the code inside drivers and gates of its own, shared by all tasks that it starts.
+
+    What is prepared for tasks stays until ``cleanup_sandboxes`` is called inside.
 
     Args:
         max_sandboxes: sandboxes at once of each provider; ``None`` leaves it to the provider.
     """
-    _current.set(_RunSandboxes(max_sandboxes))
+    token = _current.set(_RunSandboxes(max_sandboxes))
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 def _run() -> _RunSandboxes:

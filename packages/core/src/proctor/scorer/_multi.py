@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import anyio
-
+from proctor.concurrency import collect
 from proctor.contracts import UsageError
 from proctor.schema import Score
 from proctor.scorer._decorators import scorer
@@ -33,20 +32,7 @@ def panel(scorers: Sequence[Scorer], reducer: str | ScoreReducer) -> Scorer:
         raise UsageError("several scorers in one need at least one scorer, but the list is empty")
 
     async def score(state: TaskState, target: Target) -> Score | None:
-        found: list[Score | None] = [None] * len(members)
-
-        async def ask(index: int) -> None:
-            found[index] = await members[index](state, target)
-
-        try:
-            async with anyio.create_task_group() as tasks:
-                for index in range(len(members)):
-                    tasks.start_soon(ask, index)
-        except BaseExceptionGroup as group:
-            if len(group.exceptions) == 1:
-                # A limit or an error of one scorer means what it means when that scorer stands alone.
-                raise group.exceptions[0] from None
-            raise
+        found = await collect(*[member(state, target) for member in members])
         given = [one for one in found if one is not None]
         return reduce(given) if given else None
 

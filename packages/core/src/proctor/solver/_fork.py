@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import overload
 
-import anyio
-
+from proctor.concurrency import collect
 from proctor.log import span, use_store
 from proctor.solver._chain import current_generate, run_solver
 from proctor.solver._solver import Solver, SolverLike, solver_name
@@ -39,22 +38,7 @@ async def fork(state: TaskState, solvers: SolverLike | Sequence[SolverLike]) -> 
     """
     if not isinstance(solvers, list):
         return await _branch(state, solvers)
-    results: dict[int, TaskState] = {}
-    failures: list[Exception] = []
-
-    async def run(index: int, solver: SolverLike) -> None:
-        try:
-            results[index] = await _branch(state, solver)
-        except Exception as error:  # raised below, without the group around it
-            failures.append(error)
-            tasks.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as tasks:
-        for index, solver in enumerate(solvers):
-            tasks.start_soon(run, index, solver)
-    if failures:
-        raise failures[0]
-    return [results[index] for index in range(len(solvers))]
+    return await collect(*[_branch(state, solver) for solver in solvers])
 
 
 async def _branch(state: TaskState, solver: SolverLike) -> TaskState:

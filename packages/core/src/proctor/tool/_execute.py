@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import anyio
-
+from proctor.concurrency import collect
 from proctor.log import span
 from proctor.schema import (
     ChatMessage,
@@ -54,7 +53,7 @@ async def execute_tools(
     defs = {each.name: each for each in await tool_defs(tools)}
     calls = last.tool_calls
     if len(calls) > 1 and all(_parallel(defs.get(call.function)) for call in calls):
-        results = await _at_once(calls, defs, max_output)
+        results = await collect(*[_one((), call, defs.get(call.function), max_output) for call in calls])
     else:
         results = [await _one(messages, call, defs.get(call.function), max_output) for call in calls]
     found: list[ChatMessage] = []
@@ -72,25 +71,6 @@ def _parallel(definition: ToolDef | None) -> bool:
 
 def _converses(definition: ToolDef | None) -> bool:
     return definition is not None and isinstance(definition.tool, ConversationTool)
-
-
-async def _at_once(calls: list[ToolCall], defs: dict[str, ToolDef], max_output: int | None) -> list[CallResult]:
-    results: dict[int, CallResult] = {}
-    failures: list[Exception] = []
-
-    async def run(index: int, call: ToolCall) -> None:
-        try:
-            results[index] = await _one((), call, defs.get(call.function), max_output)
-        except Exception as error:  # kept and raised below: a caller wants the error, not a group of one
-            failures.append(error)
-            tasks.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as tasks:
-        for index, call in enumerate(calls):
-            tasks.start_soon(run, index, call)
-    if failures:
-        raise failures[0]
-    return [results[index] for index in range(len(calls))]
 
 
 async def _one(
