@@ -49,7 +49,7 @@ def taken_apart(run: int, long: int) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize(("run", "long"), [(64, 1 << 18), (2, 30), (3, 1 << 18), (64, 10)])
+@pytest.mark.parametrize(("run", "long"), [(64, 1 << 16), (2, 30), (3, 1 << 16), (64, 10)])
 @given(st.lists(VALUES, min_size=2, max_size=5))
 def test_folded_data_has_the_changes_of_the_whole_data(run: int, long: int, values: list[Any]) -> None:
     with taken_apart(run, long):
@@ -69,7 +69,7 @@ EDITS = st.lists(
 )
 
 
-@pytest.mark.parametrize(("run", "long"), [(4, 60), (4, 1 << 18)])
+@pytest.mark.parametrize(("run", "long"), [(4, 60), (4, 1 << 16)])
 @given(st.integers(0, 30), EDITS)
 def test_values_that_change_in_place(run: int, long: int, count: int, edits: list[Any]) -> None:
     with taken_apart(run, long):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
+from operator import is_
 from typing import Any
 
 from proctor.log._json import decode, encode
@@ -19,7 +20,7 @@ __all__ = ["Runs", "fold", "unfold"]
 
 RUN = 64
 """Items that a container may have before it is taken in runs of as many."""
-_LONG = 1 << 18  # bytes of JSON above which a container's items are folded one by one
+_LONG = 1 << 16  # bytes of JSON above which a container's items are folded one by one
 _LOOK = 500  # values that are looked at to guess that
 _DEEPEST = 8  # levels of containers that are taken apart: data may hold itself
 _SCALARS = frozenset((str, int, float, bool, type(None)))
@@ -46,7 +47,7 @@ def fold(value: Any, former: Any = None, depth: int = 0) -> Any:
     if apart and len(value) > RUN:
         return _fold_runs(kind, value, former, depth)
     if apart and _SCALARS.issuperset(map(type, value if kind is list else value.values())):
-        return former if type(former) is kind and former == value and _types(former) == _types(value) else value.copy()
+        return former if type(former) is kind and _equal(former, value) else value.copy()
     if apart and (type(former) is kind or (type(former) is not bytes and _long(value))):
         return _fold_items(value, former, depth)
     raw = encode(value)
@@ -73,7 +74,7 @@ def _fold_items(value: Any, former: Any, depth: int) -> Any:
         before = former if type(former) is list else []
         known = len(before)
         parts = [fold(item, before[index] if index < known else None, depth + 1) for index, item in enumerate(value)]
-        same = type(former) is list and len(parts) == known and all(map(_is, parts, before))
+        same = type(former) is list and len(parts) == known and all(map(is_, parts, before))
         return former if same else parts
     old = former if type(former) is dict else {}
     found = {key: fold(item, old.get(key), depth + 1) for key, item in value.items()}
@@ -81,13 +82,18 @@ def _fold_items(value: Any, former: Any, depth: int) -> Any:
     return former if same and all(key in old and part is old[key] for key, part in found.items()) else found
 
 
-def _types(value: Any) -> list[type[Any]]:
-    """The types of the items: 1 and ``True`` are equal, and not the same."""
-    return list(map(type, value if type(value) is list else value.values()))
-
-
-def _is(one: Any, other: Any) -> bool:
-    return one is other
+def _equal(former: Any, value: Any) -> bool:
+    """Whether two lists or dictionaries of scalars have the same items."""
+    if len(former) != len(value):
+        return False
+    if type(value) is list:
+        olds, news = former, value
+    elif list(former) == list(value):
+        olds, news = former.values(), value.values()
+    else:
+        return False
+    # 1 and True are equal, and not the same; almost always all are the same objects.
+    return all(map(is_, olds, news)) or (list(map(type, olds)) == list(map(type, news)) and former == value)
 
 
 def _long(value: Any) -> bool:

@@ -26,7 +26,7 @@ class Store:
 
     def __init__(self, data: dict[str, Any] | None = None) -> None:
         self._data: dict[str, Any] = {} if data is None else dict(data)
-        self._folded: Any = _EMPTY
+        self._folded: Any = None
 
     @overload
     def get(self, key: str) -> Any: ...
@@ -91,7 +91,9 @@ class Store:
 
 def folded(store: Store) -> Any:
     """The values as they are now, for ``json_changes``; the same object as the last time if nothing has changed."""
-    store._folded = fold(store._data, store._folded) if store._data else _EMPTY
+    if not store._data:
+        return _EMPTY
+    store._folded = fold(store._data, store._folded)
     return store._folded
 
 
