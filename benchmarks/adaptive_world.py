@@ -94,7 +94,6 @@ class Sample:
     tokens: int
     attempt: int = 0
     token: tuple[int, float, int] = (0, 0.0, 0)
-    expected: int = 0
 
 
 class World:
@@ -142,8 +141,7 @@ class World:
         while self.queue and self.held < limit:
             self.held += 1
             sample = self.queue.popleft()
-            sample.expected = self.pacer.expected
-            self._turn(sample, self.pacer.book(sample.expected))
+            self._turn(sample, self.pacer.book())
         if not self.ticking and self.controller.due() is not None:
             self.ticking = True
             self.at(self.now + TICK, self._tick)
@@ -182,7 +180,7 @@ class World:
 
     def _answered(self, sample: Sample, quota: RateLimits | None) -> None:
         self.pacer.heard(quota)
-        self.pacer.settle(sample.expected, sample.tokens)
+        self.pacer.settle(sample.tokens)
         if sample.attempt == 1:
             self.controller.succeeded(sample.token)
         else:
@@ -195,7 +193,7 @@ class World:
         self.outcome.refusals += 1
         hint = self.server.hint
         self.pacer.heard(quota)
-        self.pacer.settle(sample.expected, 0)
+        self.pacer.settle(0)
         self.controller.refused(sample.token, hint)
         # As the core's retries: full jitter below a doubled second, or the hint when that is longer.
         wait = self.random.random() * min(60.0, 2.0 ** (sample.attempt - 1))

@@ -22,7 +22,7 @@ class Sender:
         self.pacer = RequestPacer(max_rpm=max_rpm, max_tpm=max_tpm, now=self.clock)
         self.left: list[float] = []
 
-    def send(self, tokens: int = 0) -> float:
+    def send(self, tokens: int | None = 0) -> float:
         """Seconds that the next request waits."""
         start = self.clock.now
         turn = self.pacer.book(tokens)
@@ -80,9 +80,9 @@ def test_a_budget_of_tokens_makes_the_next_request_wait() -> None:
 def test_tokens_are_corrected_by_what_was_used() -> None:
     sender = Sender(max_tpm=60_000)
     sender.send(0)
-    sender.pacer.settle(0, 3000)
+    sender.pacer.settle(3000)
     assert sender.send(4000) == pytest.approx(3)
-    sender.pacer.settle(4000, 1000)
+    sender.pacer.settle(1000)
 
     assert sender.send(0) == pytest.approx(1)
 
@@ -90,7 +90,7 @@ def test_tokens_are_corrected_by_what_was_used() -> None:
 def test_tokens_of_what_was_refused_are_given_back() -> None:
     sender = Sender(max_tpm=60)
     sender.send(60)
-    sender.pacer.settle(60, 0)
+    sender.pacer.settle(0)
 
     assert sender.send(60) == 0
 
@@ -98,13 +98,25 @@ def test_tokens_of_what_was_refused_are_given_back() -> None:
 def test_the_average_cost_is_what_to_expect() -> None:
     pacer = RequestPacer()
     assert pacer.expected == 0
-    pacer.settle(0, 1000)
+    pacer.settle(1000)
     assert pacer.expected == 1000
     for _ in range(100):
-        pacer.settle(pacer.expected, 200)
-    pacer.settle(pacer.expected, 0)  # refused: no cost of a request
+        pacer.settle(200)
+    pacer.settle(0)  # refused: no cost of a request
 
     assert pacer.expected == pytest.approx(200, abs=2)
+
+
+def test_many_requests_are_booked_with_the_average_and_corrected_in_all() -> None:
+    sender = Sender(max_tpm=6000)
+    for _ in range(5):
+        assert sender.pacer.book() is None  # nobody knows what they cost
+    for _ in range(5):
+        sender.pacer.settle(200)
+    assert sender.send(None) == pytest.approx(10)  # five times 200, at 100 a second
+    sender.pacer.settle(None)  # answered, and the provider did not say what it cost
+
+    assert sender.send() == pytest.approx(2)
 
 
 class Pool:
@@ -123,7 +135,7 @@ def test_budgets_of_several_processes_are_kept_in_their_pool() -> None:
     clock.now = 100.0
     pacer = RequestPacer(max_rpm=60, max_tpm=6000, pool=pool, now=clock)
     turn = pacer.book(50)
-    pacer.settle(50, 30)
+    pacer.settle(30)
 
     assert turn is not None
     assert pacer.wait(turn) == 7
@@ -223,7 +235,7 @@ def test_no_header_freezes_a_run(answers: list[tuple[RateLimits, int, int, float
         sender.pacer.heard(limits)
         sender.clock.now += seconds
         turns = [sender.pacer.book(tokens) for _ in range(3)]
-        sender.pacer.settle(tokens, used)
+        sender.pacer.settle(used)
         sender.clock.now += 600.1
         assert all(turn is None or sender.pacer.wait(turn) == 0 for turn in turns)
         assert sender.send(tokens) == 0

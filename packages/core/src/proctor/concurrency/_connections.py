@@ -85,12 +85,25 @@ class Connections:
         key: hash of provider, credential and address.
     """
 
-    __slots__ = ("_generation", "_listeners", "_pool", "backing_off", "controller", "gate", "history", "key", "pacer")
+    __slots__ = (
+        "_generation",
+        "_listeners",
+        "_pool",
+        "backing_off",
+        "by_hand",
+        "controller",
+        "gate",
+        "history",
+        "key",
+        "pacer",
+    )
 
     def __init__(self, key: str, label: str, limit: int | AdaptiveLimits, policy: ConnectionPolicy) -> None:
         self.key = key
         self.controller: AdaptiveController | None = None
         self.history: list[LimitRecord] = []
+        self.by_hand = False
+        """Whether somebody changed the limit while the run was on: it holds, whatever a task says of itself."""
         self.backing_off = 0
         """Requests that wait for a retry after a refusal: they hold no connection."""
         self._listeners: list[Callable[[], None]] = []
@@ -124,7 +137,7 @@ class Connections:
 
     def book(self) -> Turn | None:
         """Book a request in the budgets and the provider's quota; None when it may leave at once."""
-        return self.pacer.book(self.pacer.expected)
+        return self.pacer.book()
 
     def wait(self, turn: Turn | None) -> float:
         """Seconds after which to ask again whether a request may leave; 0 when it may."""
@@ -147,8 +160,7 @@ class Connections:
             usage: what it cost, when the provider said.
             first: whether no attempt before it failed.
         """
-        if usage is not None:
-            self.pacer.settle(self.pacer.expected, usage.total_tokens)
+        self.pacer.settle(None if usage is None else usage.total_tokens)
         if self.controller is not None and token is not None:
             if first:
                 self.controller.succeeded(token)
@@ -157,6 +169,7 @@ class Connections:
 
     def failed(self, token: Token | None, retry: Retry) -> None:
         """It failed; call it before its place in the gate is given back."""
+        self.pacer.settle(0)
         if self.controller is None or token is None:
             return
         if retry.kind == "rate_limit":
@@ -168,6 +181,7 @@ class Connections:
 
     def dropped(self, token: Token | None) -> None:
         """It was cancelled; call it before its place in the gate is given back."""
+        self.pacer.settle(0)
         if self.controller is not None and token is not None:
             self.controller.neutral(token)
 
@@ -207,6 +221,7 @@ class Connections:
     def set_limit(self, limit: int) -> None:
         """Change the limit by hand: it stays there, also where it followed the provider so far."""
         self.controller = None
+        self.by_hand = True
         if isinstance(self.gate, SharedGate):
             self.gate.static = True
         self._note(limit, "manual")

@@ -151,10 +151,10 @@ class RequestPacer:
 
     ::
 
-        turn = pacer.book(tokens)
+        turn = pacer.book()
         while turn and (seconds := pacer.wait(turn)):
             await sleep(seconds)
-        ...  # send; the answer's headers go to ``heard``, its usage to ``settle``
+        ...  # send; the answer's headers go to ``heard``, its usage, whatever became of it, to ``settle``
 
     Args:
         max_rpm: requests a minute, at most.
@@ -163,7 +163,7 @@ class RequestPacer:
         now: seconds of a clock that never goes back; the same for all processes that share a pool.
     """
 
-    __slots__ = ("_average", "_budgets", "_now", "_pacing", "_quotas", "told")
+    __slots__ = ("_average", "_budgets", "_now", "_open", "_open_tokens", "_pacing", "_quotas", "told")
 
     def __init__(
         self,
@@ -181,12 +181,14 @@ class RequestPacer:
         )
         self._pacing = self._budgets != (None, None)
         self._average: float | None = None
+        self._open = 0  # requests that were booked and not settled,
+        self._open_tokens = 0.0  # and what they were booked with
         self.told: RateLimits | None = None
         """What the provider said last."""
 
     @property
     def expected(self) -> int:
-        """Tokens that a request used on average so far: what a request may be booked with."""
+        """Tokens that a request used on average so far: what one is booked with when nobody knows better."""
         return round(self._average or 0)
 
     def heard(self, limits: RateLimits | None) -> None:
@@ -200,21 +202,24 @@ class RequestPacer:
         tokens.hear(now, limits.tokens_limit, limits.tokens_remaining, limits.tokens_reset)
         self._pacing = self._budgets != (None, None) or requests.active(now) or tokens.active(now)
 
-    def book(self, tokens: int = 0) -> Turn | None:
+    def book(self, tokens: int | None = None) -> Turn | None:
         """Book a request; None when it may leave at once.
 
         Args:
-            tokens: what it will cost, as far as one knows (``expected``).
+            tokens: what it will cost; ``expected`` when not given.
         """
         if not self._pacing:
             return None
         now = self._now()
+        cost = (self._average or 0.0) if tokens is None else tokens
+        self._open += 1
+        self._open_tokens += cost
         requests, spent = self._quotas
         rpm, tpm = self._budgets
         leave = now if rpm is None else rpm.book(now, 1)
         if tpm is not None:
-            leave = max(leave, tpm.book(now, tokens))
-        turn = (requests.book(now, 1), spent.book(now, tokens), leave)
+            leave = max(leave, tpm.book(now, cost))
+        turn = (requests.book(now, 1), spent.book(now, cost), leave)
         return turn if self.wait(turn) > 0 else None
 
     def wait(self, turn: Turn) -> float:
@@ -224,17 +229,30 @@ class RequestPacer:
         wait = max(turn[2] - now, requests.wait(now, turn[0]), tokens.wait(now, turn[1]))
         return min(max(wait, 0.0), LONGEST_WAIT)
 
-    def settle(self, expected: int, used: int) -> None:
-        """Correct the tokens that were booked by those that were used (0 when it was refused or never left)."""
+    def settle(self, used: int | None) -> None:
+        """Correct the tokens that a request was booked with by those that it used.
+
+        Args:
+            used: 0 when it was refused or never left; None when nobody knows.
+        """
         if used:
             average = self._average
             self._average = used if average is None else average + (used - average) * _SMOOTHING
-        if not self._pacing or used == expected:
+        if not self._pacing:
+            self._open, self._open_tokens = 0, 0.0
             return
-        self._quotas[1].charge(used - expected)
-        budget = self._budgets[1]
-        if budget is not None:
-            budget.book(self._now(), used - expected)
+        # Which of the open requests it was does not matter: all that was booked is taken back, one share at a time.
+        booked = 0.0
+        if self._open:
+            booked = self._open_tokens / self._open
+            self._open -= 1
+            self._open_tokens -= booked
+        more = 0.0 if used is None else used - booked
+        if more:
+            self._quotas[1].charge(more)
+            budget = self._budgets[1]
+            if budget is not None:
+                budget.book(self._now(), more)
 
     def state(self) -> PacerState:
         """What is known now, for a screen."""
