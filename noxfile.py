@@ -109,7 +109,7 @@ def alone(session: nox.Session, package: str) -> None:
     run_pytest(session, f"packages/{package}/tests", "tests/repo/test_backends.py")
 
 
-@nox.session
+@nox.session(reuse_venv=False)  # what an older pin brought in would stay
 @nox.parametrize("package", PACKAGES, ids=PACKAGES)
 def lowest(session: nox.Session, package: str) -> None:
     """One package's tests with the oldest dependencies that its pyproject allows (needs uv)."""
