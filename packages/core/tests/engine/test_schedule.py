@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
+from proctor.concurrency import Gate
 from proctor.engine._schedule import run_units
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +25,7 @@ async def test_a_free_place_goes_to_the_model_with_the_fewest_live_units() -> No
         await ends[index].wait()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run_units, _units("aaabbb"), 2, run)
+        tasks.start_soon(run_units, _units("aaabbb"), Gate("tasks", 2), run)
         await anyio.wait_all_tasks_blocked()
         assert sorted(started) == [0, 3]  # trio starts tasks in no fixed order
         ends[3].set()
@@ -48,5 +49,25 @@ async def test_never_more_units_than_allowed() -> None:
         await anyio.lowlevel.checkpoint()
         live -= 1
 
-    await run_units(_units("abcabcabc"), 3, run)
+    await run_units(_units("abcabcabc"), Gate("tasks", 3), run)
     assert (most, live) == (3, 0)
+
+
+async def test_the_number_may_be_changed_while_units_run() -> None:
+    started: list[int] = []
+    end = anyio.Event()
+
+    async def run(index: int) -> None:
+        started.append(index)
+        await end.wait()
+
+    tasks = Gate("tasks", 1)
+    async with anyio.create_task_group() as group:
+        group.start_soon(run_units, _units("abcd"), tasks, run)
+        await anyio.wait_all_tasks_blocked()
+        assert started == [0]
+        tasks.limit = 3
+        await anyio.wait_all_tasks_blocked()
+        assert sorted(started) == [0, 1, 2]
+        end.set()
+    assert sorted(started) == [0, 1, 2, 3]

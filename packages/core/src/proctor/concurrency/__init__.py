@@ -1,23 +1,38 @@
 """What runs at once, and what holds it back: gates, the CPU budget, subprocesses."""
 
+from proctor.concurrency._activity import (
+    Activity,
+    Operation,
+    OperationKind,
+    Running,
+    activity,
+    begin_activity,
+    doing,
+    settled,
+)
 from proctor.concurrency._adaptive import AdaptiveController, AdaptiveLimits, AdaptiveState, LimitChange, Token
 from proctor.concurrency._collect import collect
 from proctor.concurrency._connections import ConnectionPolicy, Connections, Wish
 from proctor.concurrency._cpu import CpuBudget, cpu_budget
 from proctor.concurrency._gate import Gate
 from proctor.concurrency._pacing import PacerState, RequestPacer, Turn
+from proctor.concurrency._place import Place
 from proctor.concurrency._run import (
     all_connections,
     concurrency,
     connections,
     gates,
+    named_gates,
     run_gates,
     subprocess_gate,
     tend_gates,
 )
+from proctor.concurrency._socket import RunSocket, ask, has_run_sockets, run_sockets
 from proctor.concurrency._subprocess import kill_groups, subprocess
+from proctor.concurrency._watchdog import LoopState, LoopWatch, Stall, begin_loop_watch, loop_watch
 
 __all__ = [
+    "Activity",
     "AdaptiveController",
     "AdaptiveLimits",
     "AdaptiveState",
@@ -26,19 +41,37 @@ __all__ = [
     "CpuBudget",
     "Gate",
     "LimitChange",
+    "LoopState",
+    "LoopWatch",
+    "Operation",
+    "OperationKind",
     "PacerState",
+    "Place",
     "RequestPacer",
+    "RunSocket",
+    "Running",
+    "Stall",
     "Token",
     "Turn",
     "Wish",
+    "activity",
     "all_connections",
+    "ask",
+    "begin_activity",
+    "begin_loop_watch",
     "collect",
     "concurrency",
     "connections",
     "cpu_budget",
+    "doing",
     "gates",
+    "has_run_sockets",
     "kill_groups",
+    "loop_watch",
+    "named_gates",
     "run_gates",
+    "run_sockets",
+    "settled",
     "subprocess",
     "subprocess_gate",
     "tend_gates",

@@ -269,8 +269,8 @@ class AdaptiveController:
         self._record(LimitChange(self._now(), old, limit, "rate_limit" if limit < old else "steady_state_up"))
 
     def state(self) -> AdaptiveState:
-        """What is known now, for a screen."""
-        limit = self.limit
+        """What is known now, for a screen: it only reads, since a screen has a thread of its own."""
+        limit = self._limit
         return AdaptiveState(
             limit=limit,
             in_flight=self._in_flight,

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from proctor.concurrency._adaptive import AdaptiveController, AdaptiveLimits, LimitChange, Token
 from proctor.concurrency._gate import Gate
 from proctor.concurrency._pacing import RequestPacer, Turn
-from proctor.concurrency._share import SharedGate, SharedPool, shared_pool
+from proctor.concurrency._share import Row, SharedGate, SharedPool, shared_pool
 from proctor.contracts import RateLimits, Retry
 from proctor.schema import ModelUsage
 
@@ -217,6 +217,10 @@ class Connections:
     def heard(self, limits: RateLimits | None) -> None:
         """The provider told of its quota, or did not."""
         self.pacer.heard(limits)
+
+    def shared(self) -> list[Row] | None:
+        """What the processes that share these connections say of themselves; None when nobody does."""
+        return None if self._pool is None else self._pool.rows()
 
     def set_limit(self, limit: int) -> None:
         """Change the limit by hand: it stays there, also where it followed the provider so far."""

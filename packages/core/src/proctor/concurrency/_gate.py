@@ -5,6 +5,8 @@ from types import TracebackType
 
 import anyio
 
+from proctor.concurrency._activity import doing
+
 __all__ = ["Gate"]
 
 
@@ -54,9 +56,11 @@ class Gate:
     async def acquire(self) -> None:
         """Take a place, waiting for one if need be."""
         if not self.try_acquire():
-            await self._wait()
+            with doing("gate", self.name):
+                await self.queue()
 
-    async def _wait(self) -> None:
+    async def queue(self) -> None:
+        """Wait for a place and take it, right after ``try_acquire`` found none: callers say what they wait for."""
         place = anyio.Event()
         self._waiters[place] = None
         try:

@@ -15,7 +15,16 @@ from proctor.concurrency._cpu import cpu_budget
 from proctor.concurrency._gate import Gate
 from proctor.contracts import UsageError
 
-__all__ = ["all_connections", "concurrency", "connections", "gates", "run_gates", "subprocess_gate", "tend_gates"]
+__all__ = [
+    "all_connections",
+    "concurrency",
+    "connections",
+    "gates",
+    "named_gates",
+    "run_gates",
+    "subprocess_gate",
+    "tend_gates",
+]
 
 _SOON = 0.01  # seconds between looks at gates that somebody waits for
 _IDLE = 0.05
@@ -27,7 +36,8 @@ class _RunGates:
     policy: ConnectionPolicy = field(default_factory=ConnectionPolicy)
     subprocesses: Gate | None = None
     connections: dict[str, Connections] = field(default_factory=dict)
-    named: dict[str, tuple[Gate, str]] = field(default_factory=dict)
+    named: dict[str, tuple[Gate, str, int]] = field(default_factory=dict)
+    """name -> gate, where it was made, and the limit that it was given there (it may have been changed since)."""
 
 
 _current: ContextVar[_RunGates | None] = ContextVar("proctor_run_gates", default=None)
@@ -65,7 +75,7 @@ def gates() -> list[Gate]:
     found = [line.gate for line in list(run.connections.values())]
     if run.subprocesses is not None:
         found.append(run.subprocesses)
-    return found + [gate for gate, _ in list(run.named.values())]  # a screen asks from a thread of its own
+    return found + [gate for gate, *_ in list(run.named.values())]  # a screen asks from a thread of its own
 
 
 def all_connections() -> list[Connections]:
@@ -99,6 +109,11 @@ def subprocess_gate() -> Gate:
     return run.subprocesses
 
 
+def named_gates() -> list[Gate]:
+    """The gates of the current run that its code has made by name."""
+    return [gate for gate, *_ in list(_gates().named.values())]
+
+
 def concurrency(name: str, limit: int) -> Gate:
     """The run's gate called ``name``: ``async with concurrency("my-rest-api", 10): ...``.
 
@@ -110,12 +125,12 @@ def concurrency(name: str, limit: int) -> Gate:
     known = _gates().named.get(name)
     if known is None:
         gate = Gate(name, limit)
-        _gates().named[name] = (gate, where)
+        _gates().named[name] = (gate, where, limit)
         return gate
-    gate, first = known
-    if gate.limit != limit:
+    gate, first, given = known
+    if given != limit:
         raise UsageError(
-            f"concurrency({name!r}) was given a limit of {gate.limit} at {first} and {limit} at {where}: "
+            f"concurrency({name!r}) was given a limit of {given} at {first} and {limit} at {where}: "
             "use one number for one name"
         )
     return gate

@@ -33,7 +33,7 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["SharedGate", "SharedPool", "shared_pool"]
+__all__ = ["Row", "SharedGate", "SharedPool", "shared_pool"]
 
 _MAGIC = b"proctor1"
 _HEADER = struct.Struct("<8sIiq2d")  # magic, generation, adaptive limit (0: none), rows in use, next request and token
@@ -92,7 +92,11 @@ class SharedPool:
                 continue
             self._index = index
             with self._byte(0):
+                _ROW.pack_into(self._map, _ROWS_AT + index * _ROW_SIZE, 0, 0, 0, 0, 0.0)
+                self._reap()
                 magic, generation, limit, rows, *times = self._header()
+                if not any(row.process for row in self._rows()):  # what was found in another run is old news
+                    limit, times = 0, [0.0, 0.0]
                 _HEADER.pack_into(self._map, 0, magic, generation, limit, max(rows, index + 1), *times)
                 self._write()
             return
@@ -262,13 +266,11 @@ class SharedGate(Gate):
         self._enter()
         return True
 
-    async def acquire(self) -> None:
-        """Take a place, waiting for one if need be."""
-        if self.try_acquire():
-            return
+    async def queue(self) -> None:
+        """Wait for a place and take it."""
         self.pool.wait(1)
         try:
-            await self._wait()
+            await super().queue()
         finally:
             self.pool.wait(-1)
 

@@ -12,6 +12,7 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import ByteReceiveStream, Process
 
+from proctor.concurrency._activity import doing
 from proctor.concurrency._run import subprocess_gate
 from proctor.contracts import ExecResult, OutputLimitExceededError
 
@@ -63,7 +64,7 @@ async def subprocess(
             start_new_session=True,
         )
         try:
-            with anyio.fail_after(timeout) as deadline:
+            with doing("subprocess", _line(args)), anyio.fail_after(timeout) as deadline:
                 stdout, stderr = await _communicate(process, _bytes(input), output_limit, deadline)
                 if process.returncode is None:
                     await process.wait()
@@ -188,6 +189,10 @@ def _exists(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _line(args: str | Sequence[str]) -> str:
+    return args if isinstance(args, str) else " ".join(args)
 
 
 def _bytes(data: str | bytes | None) -> bytes | None:

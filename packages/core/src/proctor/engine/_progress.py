@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextvars import copy_context
 
-from proctor.concurrency import Gate, gates
+from proctor.concurrency import Activity, Gate, gates
 from proctor.contracts import (
     GateSnapshot,
     MessageLevel,
@@ -35,6 +35,10 @@ class UnitProgress:
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
+        self.max_samples = unit.max_samples
+        """Samples at once, as somebody may have changed it since."""
+        self.unfinished: dict[Activity, None] = {}
+        """What the samples that are under way do."""
         self.status: UnitStatus = "waiting"
         self.started = 0
         self.recorded = 0
@@ -51,6 +55,23 @@ class UnitProgress:
         self.error = ""
         self.error_place = ""
         self.seconds: float | None = None
+        self._allowed: Callable[[], int] | None = None
+        self._fill: Callable[[], None] | None = None
+
+    def on_samples(self, allowed: Callable[[], int], fill: Callable[[], None]) -> None:
+        """The unit runs: ``allowed`` tells how many samples may run at once, ``fill`` starts those that may now."""
+        self._allowed, self._fill = allowed, fill
+
+    @property
+    def samples(self) -> int | None:
+        """How many samples may run at once, once the unit runs."""
+        return None if self._allowed is None else self._allowed()
+
+    def set_max_samples(self, limit: int) -> None:
+        """Change how many samples may run at once, now or when the unit begins."""
+        self.max_samples = limit
+        if self._fill is not None:
+            self._fill()
 
     def add(self, sample: EvalSample) -> None:
         """Count the tokens of a finished sample."""

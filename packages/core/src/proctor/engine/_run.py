@@ -14,7 +14,7 @@ import anyio
 from anyio import to_thread
 
 from proctor import plugins
-from proctor.concurrency import run_gates, tend_gates
+from proctor.concurrency import Gate, LoopWatch, Place, begin_loop_watch, run_gates, tend_gates
 from proctor.contracts import RunEnd, RunRow, RunStart, UnitInfo, UsageError
 from proctor.engine._checks import check_log_dir, check_units
 from proctor.engine._errors import eval_error, exit_code
@@ -28,6 +28,7 @@ from proctor.engine._schedule import run_units
 from proctor.engine._screen import Screen, make_display
 from proctor.engine._signals import stop_signals
 from proctor.engine._spec import revision
+from proctor.engine._status import RunStatus
 from proctor.engine._unit import Unit
 from proctor.log import now_iso_seconds
 from proctor.model import Model, close_models, run_models
@@ -84,6 +85,11 @@ def _tuned_interpreter() -> Iterator[None]:
         gc.unfreeze()
 
 
+def _backend() -> str:
+    """The one that is in use, which is not the one that was asked for when the caller runs the loop."""
+    return anyio.get_cancelled_exc_class().__module__.partition(".")[0]
+
+
 def _installed(module: str) -> bool:
     from importlib.util import find_spec
 
@@ -135,10 +141,14 @@ class _Run:
         self.progress = RunProgress(units)
         self.logs: dict[int, EvalLog] = {}
         self.signal: int | None = None
+        self.tasks = Gate("tasks", options.max_tasks or len({unit.model.name for unit in units}) or 1)
+        self.watch = LoopWatch(self._stood_still)
+        self.status = RunStatus(self.run_id, self.progress, self.tasks, self.watch, options.log_dir, _backend())
 
     async def run(self, screen: Screen) -> RunResult:
         self._screen = screen
         screen.start()
+        self.status.start()
         code = 1
         try:
             self._announce()
@@ -159,16 +169,17 @@ class _Run:
                 await to_thread.run_sync(self._close, code)
 
     def _close(self, code: int) -> None:
+        self.status.close()
         self._screen.finish(code)
         self.observers.close()
 
     async def _all_units(self) -> None:
-        options = self.options
-        models = {unit.model.name for unit in self.units}
+        begin_loop_watch(self.watch)
         self._revision = await to_thread.run_sync(revision, os.getcwd())
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(tend_gates)
-            await run_units(self.units, options.max_tasks or len(models), self._one_unit)
+            tasks.start_soon(self.watch.beat, self.status.beat)
+            await run_units(self.units, self.tasks, self._one_unit)
             tasks.cancel_scope.cancel()
 
     async def _one_unit(self, index: int) -> None:
@@ -192,6 +203,15 @@ class _Run:
             text += f". What was written is in {progress.location}: `proctor log recover {progress.location}`"
         self._screen.message(text, "error")
         self.logs[index] = EvalLog(status="error", eval=unit.spec, error=eval_error(error))
+
+    def _stood_still(self, place: Place, seconds: float, goes_on: bool) -> None:
+        """On the watchdog's thread: the code in ``place`` kept everything else waiting."""
+        so_far = " so far" if goes_on else ""
+        self._screen.message(
+            f"the event loop stood still for {seconds:.1f} s{so_far} in {place}. Nothing else could run meanwhile: "
+            "call what blocks in a thread (await anyio.to_thread.run_sync(...)), and commands by subprocess()",
+            "warning",
+        )
 
     def _signalled(self, number: int) -> None:
         self.signal = number

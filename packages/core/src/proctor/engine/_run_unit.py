@@ -11,6 +11,7 @@ import anyio
 import anyio.lowlevel
 from anyio import to_thread
 
+from proctor.concurrency import Activity, begin_activity, doing
 from proctor.contracts import SampleEnd, TaskEnd, TaskStart
 from proctor.dataset import IterableDataset
 from proctor.engine._errors import eval_error
@@ -137,7 +138,7 @@ class UnitRun:
         unit = self.unit
         queue = self._wanted()
         with use_models(unit.model, unit.roles):
-            workers = Workers(unit, lambda: self._work(queue, workers))
+            workers = Workers(self._progress, lambda: self._work(queue, workers))
             await workers.run()
 
     async def _work(self, queue: Iterator[_Wanted], workers: Workers) -> None:
@@ -172,8 +173,13 @@ class UnitRun:
 
     async def _one(self, wanted: _Wanted) -> None:
         self._progress.started += 1
+        doer: Activity | None = None
         try:
             sample = wanted.read()
+            assert sample.id is not None
+            doer = Activity(sample.id, wanted.epoch)
+            self._progress.unfinished[doer] = None
+            begin_activity(doer)
             retries: list[EvalRetryError] = []
             while True:
                 done = await run_sample(self.unit, sample, wanted.epoch, self._scorers, self._cancelled)
@@ -182,14 +188,24 @@ class UnitRun:
                 self._count(done)  # it was paid for, whatever comes of the next attempt
                 self._progress.retried += not retries
                 retries.append(EvalRetryError(**done.error.model_dump(), events=list(done.events)))
+                doer.attempt += 1
             if retries:
                 done.error_retries = retries
             self._record(done, wanted.place)
-            while self._behind() and self._writer.error is None:  # noqa: ASYNC110 - a thread drains it
-                await anyio.sleep(_PATIENCE)
+            if self._behind():
+                await self._catch_up()
         except (Exception, SystemExit) as error:
             # Not the sample's own error (those are in its record): its data can't be read, or we are at fault.
             self._failure = self._failure or eval_error(error)
+        finally:
+            if doer is not None:
+                del self._progress.unfinished[doer]
+
+    async def _catch_up(self) -> None:
+        """Wait until the log has written most of what it was given."""
+        with doing("log", f"{self._writer.backlog} samples are to be written"):
+            while self._behind() and self._writer.error is None:  # noqa: ASYNC110 - a thread drains it
+                await anyio.sleep(_PATIENCE)
 
     def _behind(self) -> bool:
         return self._writer.backlog > _BACKLOG or self._writer.backlog_bytes > _BACKLOG_BYTES

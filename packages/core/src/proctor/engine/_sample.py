@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 
 from proctor.agent import use_scorers
+from proctor.concurrency import activity
 from proctor.engine._asyncio_code import explained
 from proctor.engine._errors import eval_error
 from proctor.engine._spec import loggable_sandbox
@@ -88,6 +89,8 @@ async def run_sample(
         cost_limit=unit.cost_limit,
     )
     transcript = Transcript(limits.working_time)
+    if (doer := activity()) is not None:
+        doer.events = transcript.events
     assert sample.id is not None
     state = state_from_sample(
         sample, model=unit.model.name, sample_id=sample.id, epoch=epoch, uuid=attempt.uuid, store=store

@@ -8,7 +8,7 @@ from contextvars import copy_context
 import anyio
 from anyio.abc import TaskGroup
 
-from proctor.engine._unit import Unit
+from proctor.engine._progress import UnitProgress
 
 __all__ = ["Workers"]
 
@@ -20,8 +20,9 @@ class Workers:
     stop, since the number has fallen.
     """
 
-    def __init__(self, unit: Unit, work: Callable[[], Awaitable[None]]) -> None:
-        self._unit = unit
+    def __init__(self, progress: UnitProgress, work: Callable[[], Awaitable[None]]) -> None:
+        self._unit = progress.unit
+        self._progress = progress
         self._work = work
         self._live = 0
         self._done = False
@@ -32,6 +33,7 @@ class Workers:
     async def run(self) -> None:
         """Return when all work is done."""
         unsubscribe = self._unit.connections.subscribe(self._fill)
+        self._progress.on_samples(self.allowed, self._fill)
         try:
             async with anyio.create_task_group() as self._tasks:
                 self._fill()
@@ -41,9 +43,10 @@ class Workers:
     def allowed(self) -> int:
         """How many samples may run now."""
         unit = self._unit
-        number = unit.max_samples
+        number = self._progress.max_samples
         if number is None:
-            own, shared = unit.config.max_connections, unit.connections
+            shared = unit.connections
+            own = None if shared.by_hand else unit.config.max_connections
             # A task's own number below the limit that others made for the same credential is still its number.
             below = own is not None and shared.gate.limit is not None and own < shared.gate.limit
             number = own if own is not None and below else shared.samples()

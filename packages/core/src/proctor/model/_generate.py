@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from proctor.concurrency import Connections, Gate, Turn
+from proctor.concurrency import Connections, Gate, Operation, OperationKind, Turn
 from proctor.contracts import CallRecord, Retry, current_call
 from proctor.limits import SampleLimits
 from proctor.model._retry import (
@@ -18,7 +18,7 @@ from proctor.model._retry import (
     GenerateTimeout,
     backoff,
 )
-from proctor.schema import ChatMessage, GenerateConfig, ModelOutput, ToolChoice, ToolInfo, quick_id
+from proctor.schema import ChatMessage, GenerateConfig, ModelOutput, ToolChoice, ToolInfo, quick_id, redact_text
 
 if TYPE_CHECKING:
     from proctor.model._model import Model
@@ -27,15 +27,22 @@ __all__ = ["Generation"]
 
 
 class Generation:
-    """The attempts of one generate call; ``retries`` and ``record`` (the last raw call) can be read at any time."""
+    """The attempts of one generate call; ``retries`` and ``record`` (the last raw call) can be read at any time.
+
+    What it does at the moment (``operation``) is noted in passing: it is asked for from another thread, if ever.
+    """
 
     __slots__ = (
         "_config",
         "_infos",
         "_model",
         "_request",
+        "_since",
         "_spent",
+        "_stage",
         "_tool_choice",
+        "_trouble",
+        "_until",
         "limits",
         "messages",
         "record",
@@ -61,6 +68,9 @@ class Generation:
         self.limits = limits
         self._request: int | None = None  # the number that the sample's clock has for the attempt
         self._spent = 0.0  # seconds since the first send, waits for gates left out
+        self._stage: OperationKind = "gate"
+        self._since = 0.0  # no time yet
+        self._trouble = ""  # what the latest failed attempt said
 
     async def run(self) -> ModelOutput:
         """Send until there is an answer, a permanent error or no budget left."""
@@ -75,7 +85,8 @@ class Generation:
                     turn = line.book()
                     if line.wait(turn):
                         await self._take_turn(line, turn)
-                    started = pacing.now()
+                    self._since = started = pacing.now()
+                    self._stage = "model"
                     request = line.sent()
                     try:
                         output = await self._attempt()
@@ -97,6 +108,9 @@ class Generation:
                 if own is not None:
                     own.release()
             delay = self._before_retry(error, retry, pacing.now() - started)
+            self._since = pacing.now()
+            self._until = self._since + delay
+            self._stage = "retry"
             with line.away(retry), self._waiting():
                 await pacing.sleep(delay)
             self._spent += delay
@@ -107,8 +121,21 @@ class Generation:
                 choice.message.__dict__["id"] = quick_id()
         return output
 
+    def operation(self) -> Operation:
+        """What it does now."""
+        stage, now = self._stage, self._model.pacing.now()
+        return Operation(
+            stage,
+            self._model.name,
+            max(0.0, now - (self._since or now)),
+            attempt=self.retries + 1,
+            left=max(0.0, self._until - now) if stage == "retry" else None,
+            error=redact_text(self._trouble),
+        )
+
     async def _take_turn(self, line: Connections, turn: Turn | None) -> None:
         """Wait until the pace that holds lets the request leave."""
+        self._since, self._stage = self._model.pacing.now(), "pace"
         with self._waiting():
             while (seconds := line.wait(turn)) > 0:
                 await self._model.pacing.sleep(seconds)
@@ -117,12 +144,17 @@ class Generation:
         """Let the pace follow what the answer's headers say of the quota."""
         headers = self.record.headers
         if headers:
-            line.heard(self._model.api.limits(headers))
+            try:
+                limits = self._model.api.limits(headers)
+            except Exception:  # a header nobody thought of must not fail an answer that is there
+                limits = None
+            line.heard(limits)
 
     async def _enter(self, gate: Gate) -> None:
         if not gate.try_acquire():
+            self._since, self._stage = self._model.pacing.now(), "gate"
             with self._waiting():
-                await gate.acquire()
+                await gate.queue()
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
@@ -168,12 +200,18 @@ class Generation:
     def _verdict(self, error: Exception) -> Retry:
         if isinstance(error, GenerateTimeout):
             return Retry("permanent")
-        return Retry("transient") if isinstance(error, AttemptTimeout) else self._model.api.classify(error)
+        if isinstance(error, AttemptTimeout):
+            return Retry("transient")
+        try:
+            return self._model.api.classify(error)
+        except Exception as fault:  # the provider's own; what it was to look at is what the sample fails with
+            error.add_note(f"{self._model.name} could not say what this means: {type(fault).__name__}: {fault}")
+            return Retry("permanent")
 
     def _before_retry(self, error: Exception, retry: Retry, seconds: float) -> float:
         """Seconds until the next attempt may be sent; raises ``error`` when it is for good."""
         self._spent += seconds
-        self._model.note_error(error)
+        self._trouble = self._model.note_error(error)
         if self.limits is not None and self._request is not None:
             # A failed attempt is a wait for the provider, not work of the sample.
             self.limits.request_ended(self._request, failed=retry.kind != "permanent")

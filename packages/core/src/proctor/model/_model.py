@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from proctor.concurrency import Connections, Gate, Wish, connections
+from proctor.concurrency import Connections, Gate, Wish, activity, connections
 from proctor.contracts import ModelAPI, RateLimits
 from proctor.limits import LimitExceededError, SampleLimits, sample_limits
 from proctor.log import Transcript, now_iso, transcript
@@ -126,6 +126,11 @@ class Model:
         line = " ".join(redact_text(said).split())
         return line if len(line) <= _LONGEST_ERROR else line[: _LONGEST_ERROR - 3] + "..."
 
+    @property
+    def own_gate(self) -> Gate | None:
+        """The gate of this model alone, inside the connections that it shares; None where there is none so far."""
+        return self._common.own
+
     def count_anew(self) -> None:
         """Forget retries and errors: this form of the model counts for itself from here on."""
         own, self._common = self._common.own, _Common()
@@ -167,11 +172,17 @@ class Model:
         call = Generation(self, messages, infos, tool_choice, config, limits)
         log = transcript()
         event = self._begin(log, messages, infos, tool_choice, config)
+        doer = activity()
+        if doer is not None:
+            doer.running[call] = None
         try:
             output = await call.run()
         except BaseException as error:
             self._failed(event, call, error)
             raise
+        finally:
+            if doer is not None:
+                del doer.running[call]
         self._completed(event, call, output)
         self._headers = call.record.headers
         if limits is not None and output.usage is not None:
@@ -249,9 +260,10 @@ class Model:
         retries = self._common.retries
         retries[kind] = retries.get(kind, 0) + 1
 
-    def note_error(self, error: BaseException) -> None:
+    def note_error(self, error: BaseException) -> str:
         """Keep what a failed request said, for whoever wants to know why nothing moves."""
-        self._common.trouble = f"{type(error).__name__}: {error}"[:_KEPT_ERROR]
+        said = self._common.trouble = f"{type(error).__name__}: {error}"[:_KEPT_ERROR]
+        return said
 
     def rate_limits(self) -> RateLimits | None:
         """What the provider said about its quota in its latest answer."""

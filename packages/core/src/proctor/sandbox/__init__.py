@@ -11,7 +11,13 @@ from proctor.contracts import (
 from proctor.sandbox._context import sandbox, sandbox_context, sandbox_default, sandbox_with
 from proctor.sandbox._files import SETUP_TIMEOUT
 from proctor.sandbox._local import MAX_EXEC_OUTPUT, MAX_READ_FILE, LocalSandbox, LocalSandboxDriver
-from proctor.sandbox._run import cleanup_sandboxes, configure_sandboxes, sample_sandbox, sandbox_gates
+from proctor.sandbox._run import (
+    cleanup_sandboxes,
+    configure_sandboxes,
+    sample_sandbox,
+    sandbox_gates,
+    set_max_sandboxes,
+)
 from proctor.schema import SandboxSpec
 
 __all__ = [
@@ -35,4 +41,5 @@ __all__ = [
     "sandbox_default",
     "sandbox_gates",
     "sandbox_with",
+    "set_max_sandboxes",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any, Literal, overload
 
+from proctor.concurrency import doing
 from proctor.contracts import ExecResult, SandboxConnection, SandboxEnvironment
 from proctor.log import now_iso, transcript
 from proctor.schema import SandboxEvent
@@ -43,7 +44,8 @@ class RecordedSandbox(SandboxEnvironment):
             options={name: value for name, value in options.items() if value is not None} or None,
         )
         try:
-            result = await self.inner.exec(cmd, input, cwd, env, user, timeout)
+            with doing("sandbox", f"exec {event.cmd}"):
+                result = await self.inner.exec(cmd, input, cwd, env, user, timeout)
         except BaseException as error:
             _failed(event, error)
             raise
@@ -63,7 +65,8 @@ class RecordedSandbox(SandboxEnvironment):
         event = _begin(action="read_file", file=file)
         contents: str | bytes
         try:
-            contents = await (self.inner.read_file(file, True) if text else self.inner.read_file(file, False))
+            with doing("sandbox", f"read_file {file}"):
+                contents = await (self.inner.read_file(file, True) if text else self.inner.read_file(file, False))
         except BaseException as error:
             _failed(event, error)
             raise
@@ -75,7 +78,8 @@ class RecordedSandbox(SandboxEnvironment):
         """Write a file and record what was written."""
         event = _begin(action="write_file", file=file, input=_shown(contents))
         try:
-            await self.inner.write_file(file, contents)
+            with doing("sandbox", f"write_file {file}"):
+                await self.inner.write_file(file, contents)
         except BaseException as error:
             _failed(event, error)
             raise

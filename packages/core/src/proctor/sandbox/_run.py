@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 
 from proctor import plugins
-from proctor.concurrency import Gate, cpu_budget
+from proctor.concurrency import Gate, cpu_budget, doing
 from proctor.contracts import SandboxDriver, SandboxEnvironment
 from proctor.limits import sample_limits
 from proctor.registry import loggable
@@ -23,7 +23,7 @@ from proctor.sandbox._files import prepare
 from proctor.sandbox._recorded import RecordedSandbox
 from proctor.schema import Sample, SandboxSpec
 
-__all__ = ["cleanup_sandboxes", "configure_sandboxes", "sample_sandbox", "sandbox_gates"]
+__all__ = ["cleanup_sandboxes", "configure_sandboxes", "sample_sandbox", "sandbox_gates", "set_max_sandboxes"]
 
 _log = logging.getLogger("proctor.sandbox")
 
@@ -77,6 +77,27 @@ def sandbox_gates() -> list[Gate]:
     return [provider.gate for provider in list(_run().providers.values())]
 
 
+def set_max_sandboxes(limit: int, name: str | None = None) -> list[tuple[str, int | None]]:
+    """Change how many sandboxes there may be at once, while the run goes on.
+
+    Args:
+        limit: of each provider.
+        name: a provider that is in use; ``None`` = all of them, and those that come.
+
+    Returns:
+        The names of the gates that were changed, and their limits before.
+    """
+    run = _run()
+    if name is None:
+        run.max_sandboxes = limit
+    changed = []
+    for known, provider in run.providers.items():
+        if name in (None, known):
+            changed.append((provider.gate.name, provider.gate.limit))
+            provider.gate.limit = limit
+    return changed
+
+
 def _provider(name: str) -> _Provider:
     run = _run()
     known = run.providers.get(name)
@@ -109,8 +130,9 @@ async def sample_sandbox(
     """
     provider = _provider(spec.type)
     async with _inside(provider.gate):
-        await _prepare_task(provider, task_name, spec.config)
-        made = await provider.driver.sample_init(task_name, spec.config, dict(sample.metadata or {}))
+        with doing("sandbox", f"start {spec.type}"):
+            await _prepare_task(provider, task_name, spec.config)
+            made = await provider.driver.sample_init(task_name, spec.config, dict(sample.metadata or {}))
         interrupted = True
         try:
             environments: dict[str, SandboxEnvironment] = {name: RecordedSandbox(env) for name, env in made.items()}
@@ -123,7 +145,7 @@ async def sample_sandbox(
             raise
         finally:
             if cleanup:
-                with anyio.CancelScope(shield=True):
+                with anyio.CancelScope(shield=True), doing("sandbox", f"stop {spec.type}"):
                     await provider.driver.sample_cleanup(made, interrupted)
             else:
                 _log.info("sandbox of sample %s kept: %s", sample.id, ", ".join(map(repr, made.values())))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from proctor.concurrency import doing
 from proctor.contracts import OutputLimitExceededError
 from proctor.limits import LimitExceededError, sample_limits
 from proctor.log import now_iso, transcript
@@ -72,7 +73,8 @@ async def run_call(
     try:
         arguments = _arguments(call, definition)
         assert definition is not None  # _arguments has said so otherwise
-        content = _content(await definition.tool(**arguments))
+        with doing("tool", call.function):
+            content = _content(await definition.tool(**arguments))
         event.failed = None
     except LimitExceededError as exceeded:
         event.error = ToolCallError(type="limit", message=str(exceeded))
