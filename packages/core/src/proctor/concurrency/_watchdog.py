@@ -9,11 +9,12 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 
@@ -45,6 +46,11 @@ class Stall:
     count: int = 0
     seconds: float = 0.0
     longest: float = 0.0
+
+    def record(self) -> dict[str, Any]:
+        """As JSON data, for a log."""
+        seconds = {"count": self.count, "seconds": round(self.seconds, 3), "longest": round(self.longest, 3)}
+        return {"where": self.place.where, "code": self.place.code, **seconds}
 
 
 class LoopState(NamedTuple):
@@ -85,8 +91,7 @@ class LoopWatch:
         self._last = clock()
         self._longest = 0.0
         self._place: Place | None = None  # of the stall that goes on
-        self._spans: list[tuple[float, float, Place | None]] = []
-        self._stalls: dict[str, Stall] = {}
+        self._spans: deque[tuple[float, float, Place | None]] = deque(maxlen=_KEPT)
         self._told: set[str] = set()
         self._over = threading.Event()
 
@@ -109,13 +114,15 @@ class LoopWatch:
             self._over.set()
 
     def beaten(self) -> None:
-        """The loop runs."""
+        """The loop runs; whoever wants to know of a stall that has just ended calls it, too, in the loop."""
         now = self._clock()
         late = now - self._last - self._interval
         if late > self._longest:
             self._longest = late
         if late > self._threshold:
             self._end(self._last + self._interval, now)
+        else:
+            self._place = None
         self._last = now
 
     def state(self) -> LoopState:
@@ -123,20 +130,21 @@ class LoopWatch:
         lag = max(0.0, self._clock() - self._last - self._interval)
         return LoopState(lag, max(lag, self._longest), self._place)
 
-    def stalls(self) -> list[Stall]:
-        """All stalls so far, those in one place together, the worst place first."""
-        return sorted(settled(self._stalls.values()), key=lambda stall: -stall.seconds)
+    def stalls(self, since: float = 0.0) -> list[Stall]:
+        """The stalls since then, those in one place together, the worst place first."""
+        found: dict[str, Stall] = {}
+        for start, end, place in settled(self._spans):
+            if place is not None and end > since:
+                stall = found.setdefault(place.where, Stall(place))
+                seconds = end - max(start, since)
+                stall.count += 1
+                stall.seconds += seconds
+                stall.longest = max(stall.longest, seconds)
+        return sorted(found.values(), key=lambda stall: -stall.seconds)
 
     def stood_still(self, since: float) -> tuple[float, Place | None]:
-        """Seconds, of those since ``since``, in which the loop stood still, and where it did the longest.
-
-        A stall that has just ended counts, though the loop has not come to its beat yet.
-        """
-        now = self._clock()
-        spans = settled(self._spans)
-        if now - self._last - self._interval > self._threshold:
-            spans.append((self._last + self._interval, now, self._place))
-        parts = [(end - max(start, since), place) for start, end, place in spans if end > since]
+        """Seconds, of those since then, in which the loop stood still, and where it did the longest."""
+        parts = [(end - max(start, since), place) for start, end, place in settled(self._spans) if end > since]
         if not parts:
             return 0.0, None
         return sum(seconds for seconds, _ in parts), max(parts, key=lambda part: part[0])[1]
@@ -164,7 +172,7 @@ class LoopWatch:
             return
         last = self._last
         late = now - last - self._interval
-        if late <= self._threshold:
+        if late <= self._threshold / 2:  # earlier than it is told of: none should end between two looks
             return
         if self._place is None:
             frame = sys._current_frames().get(self._thread_id)
@@ -177,15 +185,9 @@ class LoopWatch:
 
     def _end(self, start: float, end: float) -> None:
         place, self._place = self._place, None
-        if len(self._spans) < _KEPT:
-            self._spans.append((start, end, place))
-        if place is None:
-            return
-        stall = self._stalls.setdefault(place.where, Stall(place))
-        stall.count += 1
-        stall.seconds += end - start
-        stall.longest = max(stall.longest, end - start)
-        self._tell(place, end - start, False)
+        self._spans.append((start, end, place))
+        if place is not None:
+            self._tell(place, end - start, False)
 
     def _tell(self, place: Place, seconds: float, goes_on: bool) -> None:
         if place.where not in self._told:

@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 from anyio import to_thread
 
-from proctor.concurrency import Activity, begin_activity, doing
+from proctor.concurrency import Activity, begin_activity, doing, loop_watch
 from proctor.contracts import SampleEnd, TaskEnd, TaskStart
 from proctor.dataset import IterableDataset
 from proctor.engine._errors import eval_error
@@ -128,6 +128,8 @@ class UnitRun:
         except Exception as error:
             self._failure, status = eval_error(error), "error"
         finally:
+            if (watch := loop_watch()) is not None:
+                watch.beaten()  # a stall that has just ended belongs to this unit, too
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(self._finish, status)
         assert self.log is not None
@@ -288,10 +290,15 @@ class UnitRun:
         results, status = self._summed_up(status)
         self._stats.completed_at = now_iso_seconds()
         self._stats.connection_limit_history = self._limits_moved()
-        own: dict[str, Any] = {}
+        late: dict[str, Any] = {}
         if results is None:  # where the counts stand otherwise
+            late["outcomes"] = self._outcomes()
+        if stalls := self._stalls():
+            late["loop_stalls"] = stalls
+        own: dict[str, Any] = {}
+        if late:
             metadata = self.spec.metadata or {}
-            own = {"proctor": {**metadata.get("proctor", {}), "outcomes": self._outcomes()}}
+            own = {"proctor": {**metadata.get("proctor", {}), **late}}
             self.spec = self.spec.model_copy(update={"metadata": {**metadata, **own}})
         try:
             self._writer.finish(status, results, self._stats, error=self._failure, metadata=own)
@@ -341,6 +348,11 @@ class UnitRun:
             for change in self.unit.connections.history
             if change.timestamp >= self._began
         ]
+
+    def _stalls(self) -> list[dict[str, Any]]:
+        """Where the event loop stood still while this unit ran, with the seconds of it."""
+        watch = loop_watch()
+        return [] if watch is None else [stall.record() for stall in watch.stalls(self._started)]
 
     def _outcomes(self) -> dict[str, int]:
         counts = {"total": self._planned, "completed": self._completed, **self._progress.outcomes}

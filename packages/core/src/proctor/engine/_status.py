@@ -24,6 +24,7 @@ from proctor.concurrency import (
     Operation,
     RunSocket,
     all_connections,
+    gates,
     named_gates,
     settled,
     subprocess_gate,
@@ -155,10 +156,7 @@ class RunStatus:
                 "lag": round(lag, 3),
                 "max_lag": round(longest, 3),
                 "stands_in": str(place) if place else None,
-                "stalls": [
-                    {**asdict(stall.place), "count": stall.count, "seconds": stall.seconds, "longest": stall.longest}
-                    for stall in self._watch.stalls()
-                ],
+                "stalls": [stall.record() for stall in self._watch.stalls()],
             },
             "units": [_unit(unit) for unit in units],
             "gates": list(self._gates()),
@@ -183,8 +181,14 @@ class RunStatus:
             yield _connections(line)
         for gate in sandbox_gates():
             yield _gate("sandboxes", gate)
-        yield _gate("subprocesses", subprocess_gate())
-        for gate in named_gates():
+        named = named_gates()
+        others = {id(gate) for gate in named} | {id(line.gate) for line in all_connections()}
+        for gate in gates():
+            if id(gate) not in others:
+                yield _gate("subprocesses", gate)
+        for gate in named:
+            yield _gate("named", gate)
+        for gate in _own_gates(self._progress.units):
             yield _gate("named", gate)
 
     def _set(self, kind: str, limit: Any, of: Any) -> Mapping[str, Any]:
@@ -222,11 +226,11 @@ class RunStatus:
                 return [_limited(self._tasks, limit)]
             case "subprocesses":
                 return [_limited(subprocess_gate(), limit)]
-        gates = {gate.name: gate for gate in [*named_gates(), *_own_gates(self._progress.units)]}
-        if kind not in gates:
+        known = {gate.name: gate for gate in [*named_gates(), *_own_gates(self._progress.units)]}
+        if kind not in known:
             usual = "connections, samples, tasks, sandboxes, subprocesses"
-            raise UsageError(f"the run has no gate {kind!r}: {', '.join([usual, *gates])} can be set")
-        return [_limited(gates[kind], limit)]
+            raise UsageError(f"the run has no gate {kind!r}: {', '.join([usual, *known])} can be set")
+        return [_limited(known[kind], limit)]
 
     def _set_connections(self, limit: int, model: str | None) -> list[tuple[str, int | None]]:
         lines = all_connections()

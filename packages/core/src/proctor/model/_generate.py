@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from proctor.concurrency import Connections, Gate, Operation, OperationKind, Turn
+from proctor.concurrency import Connections, Gate, Operation, OperationKind, Turn, loop_watch
 from proctor.contracts import CallRecord, Retry, current_call
 from proctor.limits import SampleLimits
 from proctor.model._retry import (
@@ -187,15 +187,26 @@ class Generation:
                 if last:
                     raise GenerateTimeout(
                         f"{self._model.name}: no answer within the timeout of {config.timeout:g} s "
-                        f"({self.retries} retries); raise --timeout to wait longer"
+                        f"({self.retries} retries){self._loop_stood_still()}; raise --timeout to wait longer"
                     )
                 raise AttemptTimeout(
-                    f"{self._model.name}: no answer within {limit:g} s of sending; "
+                    f"{self._model.name}: no answer within {limit:g} s of sending{self._loop_stood_still()}; "
                     "raise --attempt-timeout to wait longer"
                 )
             if decided and self.limits is not None and self._request is not None:
                 self.limits.request_ended(self._request)
         raise AssertionError("unreachable")
+
+    def _loop_stood_still(self) -> str:
+        """What must not be blamed on the provider: time in which nobody here could have read its answer."""
+        watch = loop_watch()
+        if watch is None:
+            return ""
+        watch.beaten()
+        seconds, place = watch.stood_still(self._since)
+        if not seconds:
+            return ""
+        return f", but the event loop stood still for {seconds:.1f} s of it{f', in {place}' if place else ''}"
 
     def _verdict(self, error: Exception) -> Retry:
         if isinstance(error, GenerateTimeout):
