@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from virtual_provider import Clock
 
@@ -227,6 +227,7 @@ SECONDS = st.one_of(st.none(), st.floats(allow_nan=True, allow_infinity=True), s
 HEADERS = st.builds(RateLimits, NUMBERS, NUMBERS, SECONDS, NUMBERS, NUMBERS, SECONDS)
 
 
+@example([(RateLimits(None, 2, 5e-324, None, None, None), 0, 0, 0.0)])
 @given(st.lists(st.tuples(HEADERS, st.integers(0, 10**6), st.integers(0, 10**6), st.floats(0, 100)), max_size=40))
 def test_no_header_freezes_a_run(answers: list[tuple[RateLimits, int, int, float]]) -> None:
     """Whatever was told: without further news, all that is booked leaves within the longest reset that counts."""

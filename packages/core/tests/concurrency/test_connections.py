@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -155,9 +156,12 @@ import json, sys
 from proctor.concurrency import AdaptiveLimits, ConnectionPolicy, Connections
 from proctor.contracts import Retry
 line = Connections("key", "test", AdaptiveLimits(1, 40, 100), ConnectionPolicy(share="test"))
-token = line.sent()
+def send():
+    assert line.gate.try_acquire()
+    return line.sent()
+send()
 adopted = line.gate.limit
-tokens = [line.sent() for _ in range(10)]
+tokens = [send() for _ in range(10)]
 line.failed(tokens[-1], Retry("rate_limit"))
 print(json.dumps([adopted, line.gate.limit]))
 """
@@ -167,15 +171,22 @@ def test_processes_that_share_find_one_limit(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     policy = ConnectionPolicy(share="test")
     mine = line(AdaptiveLimits(1, 40, 100), policy)
-    tokens = [mine.sent() for _ in range(30)]
+
+    def send() -> Any:
+        assert mine.gate.try_acquire()
+        return mine.sent()
+
+    tokens = [send() for _ in range(30)]
     mine.failed(tokens[-1], REFUSED)
+    for _ in range(20):
+        mine.gate.release()
     cut = mine.gate.limit
     assert cut is not None and cut < 31
     done = subprocess.run([sys.executable, "-c", OTHER], capture_output=True, text=True, timeout=60, check=True)
     adopted, theirs = json.loads(done.stdout)
     assert adopted == cut, "the other process starts with the limit that this one found"
     assert theirs < cut
-    mine.sent()
+    send()
     assert mine.gate.limit == theirs
     assert mine.history[-1].new == theirs
     mine.close()

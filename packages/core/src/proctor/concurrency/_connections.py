@@ -89,6 +89,7 @@ class Connections:
         "_generation",
         "_listeners",
         "_pool",
+        "_told",
         "backing_off",
         "by_hand",
         "controller",
@@ -109,6 +110,7 @@ class Connections:
         self._listeners: list[Callable[[], None]] = []
         self._pool: SharedPool | None = None if policy.share is None else shared_pool(policy.share, key)
         self._generation = -1
+        self._told = 0  # changes of the controller that are in the history
         if isinstance(limit, AdaptiveLimits):
             self.controller = AdaptiveController(limit, on_change=self._changed)
             number = self.controller.limit
@@ -136,7 +138,10 @@ class Connections:
         return limit + min(self.backing_off, limit)
 
     def book(self) -> Turn | None:
-        """Book a request in the budgets and the provider's quota; None when it may leave at once."""
+        """Book a request in the budgets and the provider's quota; None when it may leave at once.
+
+        What was booked must be followed by ``sent``, or by ``dropped`` when it never leaves.
+        """
         return self.pacer.book()
 
     def wait(self, turn: Turn | None) -> float:
@@ -148,9 +153,12 @@ class Connections:
         """A request leaves."""
         if self.controller is None:
             return None
-        if self._pool is not None and self._pool.generation != self._generation:
-            self._adopt(self._pool)
-        return self.controller.sent()
+        pool = self._pool
+        if pool is None:
+            return self.controller.sent()
+        if pool.generation != self._generation:
+            self._adopt(pool)
+        return self.controller.sent(pool.level)
 
     def answered(self, token: Token | None, usage: ModelUsage | None, *, first: bool) -> None:
         """It was answered, at the first attempt or not; call it before its place in the gate is given back.
@@ -191,15 +199,16 @@ class Connections:
         Returns:
             Whether to look again soon: nobody tells of either.
         """
-        if self.controller is not None and self.controller.due() is not None:
-            limit = self.controller.limit
-            return limit < self.controller.limits.max
-        if isinstance(self.gate, SharedGate) and self.gate.waiting:
-            if self._pool is not None and self._pool.generation != self._generation and self.controller is not None:
-                self._adopt(self._pool)
+        controller, pool = self.controller, self._pool
+        soon = False
+        if controller is not None and controller.due() is not None:
+            soon = controller.limit < controller.limits.max  # looking opens what is due
+        if isinstance(self.gate, SharedGate) and pool is not None and self.gate.waiting:
+            if controller is not None and pool.generation != self._generation:
+                self._adopt(pool)
             self.gate.poll()
-            return True
-        return False
+            soon = True
+        return soon
 
     @contextmanager
     def away(self, retry: Retry) -> Iterator[None]:
@@ -228,7 +237,7 @@ class Connections:
         self.by_hand = True
         if isinstance(self.gate, SharedGate):
             self.gate.static = True
-        self._note(limit, "manual")
+        self._note(self.gate.limit or limit, limit, "manual")
 
     def close(self) -> None:
         """The run is over: other processes are not bound by its limit any more."""
@@ -243,19 +252,25 @@ class Connections:
         if limit and limit != self.controller.limit:
             old = self.controller.limit
             self.controller.adopt(limit)  # tells nobody: it would come back here
-            self._note(self.controller.limit, "rate_limit" if limit < old else "steady_state_up")
+            self._note(old, self.controller.limit, "rate_limit" if limit < old else "steady_state_up")
+            self._told = len(self.controller.history)
 
     def _changed(self, change: LimitChange) -> None:
         """The controller moved its limit."""
         if self._pool is not None:
             self._generation = self._pool.publish(change.new)
-        self._note(change.new, change.reason)
+        told, self._told = self._told, len(self.controller.history) if self.controller is not None else 0
+        # The controller takes the slots of a round, and the cuts of an episode, for one change.
+        self._note(change.old, change.new, change.reason, more=told == self._told)
 
-    def _note(self, limit: int, reason: _Reason) -> None:
-        old = self.gate.limit or limit
-        self.history.append(LimitRecord(time.time(), old, limit, reason))
-        self.gate.limit = limit
-        if limit > old:
+    def _note(self, old: int, new: int, reason: _Reason, *, more: bool = False) -> None:
+        if more and self.history:
+            last = self.history[-1]
+            self.history[-1] = LimitRecord(last.timestamp, last.old, new, reason)
+        else:
+            self.history.append(LimitRecord(time.time(), old, new, reason))
+        self.gate.limit = new
+        if new > old:
             self._tell()
 
     def _tell(self) -> None:

@@ -18,6 +18,7 @@ Turn: TypeAlias = tuple[float, float, float]
 LONGEST_WAIT = 60.0  # seconds between two requests, whatever a header says: a wrong one must not stop a run
 LONGEST_RESET = 600.0  # seconds; what takes longer (a day's quota) can't be spent evenly by one run
 
+_SHORTEST = 1e-9  # seconds a unit: less is as good as nothing, and can't be divided by
 _BURST = 1.0  # seconds of a told quota that may be spent ahead; the provider's own bucket evens that out
 _MOVED = 1.5  # seconds by which a reset must move away to be that of a bucket; some are told in whole seconds
 _RESERVE = 0.1  # of a bucket is left in it, so that requests on their way find something
@@ -84,7 +85,7 @@ class _Quota:
             self._until = -math.inf  # all of it is there
             return
         line = self._at(now)
-        self._interval = min(self._pace(limit, remaining, reset), LONGEST_WAIT)
+        self._interval = min(max(self._pace(limit, remaining, reset), _SHORTEST), LONGEST_WAIT)
         # Who did not send for a while may send a second's worth at once; with nothing left, nobody may.
         ahead = -1.0 if remaining == 0 else _BURST / self._interval
         self._line, self._set, self._until = min(line, self._booked + ahead), now, now + reset

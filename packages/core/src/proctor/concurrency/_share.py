@@ -81,6 +81,8 @@ class SharedPool:
                 self._map[:8] = _MAGIC
         self._reaped = 0.0
         self._held = self._waiting = self._limit = 0
+        self.level = 0
+        """How many places all processes together held when this one took its latest."""
         self._index = -1
         self._own_row()
 
@@ -154,10 +156,13 @@ class SharedPool:
                 self._reap()
             others = [row for index, row in enumerate(self._rows()) if row.process and index != self._index]
             room = min([row.limit for row in others if row.limit] + ([limit] if limit else []), default=None)
-            free = room is None or self._held + sum(row.held for row in others) < room
+            held = self._held + sum(row.held for row in others)
+            free = room is None or held < room
             hungry = any(row.waiting and row.held < self._held and now - row.seen < _ASLEEP for row in others)
             taken = free and not hungry
-            self._held += taken
+            if taken:
+                self._held += 1
+                self.level = held + 1
             self._write()
             return taken
 

@@ -136,9 +136,13 @@ class Generation:
     async def _take_turn(self, line: Connections, turn: Turn | None) -> None:
         """Wait until the pace that holds lets the request leave."""
         self._since, self._stage = self._model.pacing.now(), "pace"
-        with self._waiting():
-            while (seconds := line.wait(turn)) > 0:
-                await self._model.pacing.sleep(seconds)
+        try:
+            with self._waiting():
+                while (seconds := line.wait(turn)) > 0:
+                    await self._model.pacing.sleep(seconds)
+        except BaseException:
+            line.dropped(None)
+            raise
 
     def _hear(self, line: Connections) -> None:
         """Let the pace follow what the answer's headers say of the quota."""
