@@ -15,7 +15,7 @@ T = TypeVar("T")
 async def collect(*awaitables: Awaitable[T]) -> list[T]:
     """Await all of ``awaitables`` at once and return their results, in their order.
 
-    What ``asyncio.gather`` is for, on asyncio and trio alike, with one difference: the first that fails ends the others,
+    What ``asyncio.gather`` is for, on asyncio and trio alike, with one difference: the first that fails ends the rest,
     and nothing goes on in the background.
 
     Raises:
