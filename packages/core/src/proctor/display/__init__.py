@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from proctor.display._report import report_text, score_text
     from proctor.display._results import unit_from_log
     from proctor.display._rich import RichDisplay
-    from proctor.display._text import plural
+    from proctor.display._text import duration, plural
 
 __all__ = [
     "Display",
@@ -29,6 +29,7 @@ __all__ = [
     "RunSnapshot",
     "UnitSnapshot",
     "default_display",
+    "duration",
     "error_place",
     "error_text",
     "none_display",
@@ -46,6 +47,7 @@ _HOME = {
     "NoneDisplay": "_none",
     "PlainDisplay": "_plain",
     "RichDisplay": "_rich",
+    "duration": "_text",
     "error_place": "_place",
     "error_text": "_place",
     "plural": "_text",

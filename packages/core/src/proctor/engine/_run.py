@@ -143,7 +143,7 @@ class _Run:
         self.signal: int | None = None
         self.tasks = Gate("tasks", options.max_tasks or len({unit.model.name for unit in units}) or 1)
         self.watch = LoopWatch(self._stood_still)
-        self.status = RunStatus(self.run_id, self.progress, self.tasks, self.watch, options.log_dir, _backend())
+        self.status = RunStatus(self.run_id, self.progress, self.tasks, self.watch, options, _backend())
 
     async def run(self, screen: Screen) -> RunResult:
         self._screen = screen

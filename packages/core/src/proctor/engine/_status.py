@@ -30,6 +30,7 @@ from proctor.concurrency import (
     subprocess_gate,
 )
 from proctor.contracts import UsageError
+from proctor.engine._options import RunOptions
 from proctor.engine._progress import RunProgress, UnitProgress
 from proctor.model import Model
 from proctor.sandbox import sandbox_gates, set_max_sandboxes
@@ -94,14 +95,15 @@ class RunStatus:
         progress: the counters of its units.
         tasks: the gate of its units.
         watch: what watches its loop.
-        log_dir: where its logs are.
+        options: of the run.
         backend: asyncio or trio.
     """
 
     def __init__(
-        self, run_id: str, progress: RunProgress, tasks: Gate, watch: LoopWatch, log_dir: str, backend: str
+        self, run_id: str, progress: RunProgress, tasks: Gate, watch: LoopWatch, options: RunOptions, backend: str
     ) -> None:
-        self._about = {"run_id": run_id, "pid": os.getpid(), "backend": backend, "log_dir": log_dir}
+        self._about = {"run_id": run_id, "pid": os.getpid(), "backend": backend, "log_dir": options.log_dir}
+        self._budgets = {"max_rpm": options.max_rpm, "max_tpm": options.max_tpm}
         self._began = time.time()
         self._start = time.monotonic()
         self._progress = progress
@@ -141,13 +143,12 @@ class RunStatus:
         """The run at this moment, as JSON data.
 
         Args:
-            all: all unfinished samples, not only those that began first.
+            all: all unfinished samples, not only those that wait the longest.
         """
         units = self._progress.units
         lag, longest, place = self._watch.state()
-        samples = [(unit, each) for unit in units for each in settled(unit.unfinished)]
-        samples.sort(key=lambda pair: pair[1].started)
-        shown = samples if all else samples[:_TOLD]
+        samples = [_sample(unit, each) for unit in units for each in settled(unit.unfinished)]
+        samples.sort(key=lambda sample: -sample["operations"][0]["seconds"])
         return {
             **self._about,
             "started": datetime.fromtimestamp(self._began).astimezone().isoformat(timespec="seconds"),
@@ -162,7 +163,7 @@ class RunStatus:
             "gates": list(self._gates()),
             "retries": list(_retries(_models(units))),
             "samples_unfinished": len(samples),
-            "samples": [_sample(unit, each) for unit, each in shown],
+            "samples": samples if all else samples[:_TOLD],
         }
 
     def _gates(self) -> Iterator[dict[str, Any]]:
@@ -178,7 +179,7 @@ class RunStatus:
                     "waiting": 0,
                 }
         for line in settled(all_connections()):
-            yield _connections(line)
+            yield _connections(line, self._budgets)
         for gate in sandbox_gates():
             yield _gate("sandboxes", gate)
         named = named_gates()
@@ -311,14 +312,14 @@ def _gate(kind: str, gate: Gate) -> dict[str, Any]:
     return {"kind": kind, "name": gate.name, "limit": gate.limit, "held": gate.held, "waiting": gate.waiting}
 
 
-def _connections(line: Connections) -> dict[str, Any]:
+def _connections(line: Connections, budgets: Mapping[str, Any]) -> dict[str, Any]:
     told: dict[str, Any] = _gate("connections", line.gate)
     controller = line.controller
     if controller is not None:
         state = asdict(controller.state())
         told["adaptive"] = {**state, "min": controller.limits.min, "max": controller.limits.max}
     pace = line.pacer.state()
-    told["pace"] = {"requests_per_minute": pace.requests, "tokens_per_minute": pace.tokens}
+    told["pace"] = {"requests_per_minute": pace.requests, "tokens_per_minute": pace.tokens, **budgets}
     told["backing_off"] = line.backing_off
     told["changes"] = [asdict(change) for change in line.history[-_CHANGES:]]
     if (shared := line.shared()) is not None:
