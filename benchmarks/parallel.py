@@ -57,7 +57,7 @@ def _three_models() -> list[Figure]:
 
 
 def _model(log: Path) -> str:
-    program = "import sys; from proctor.log import read_eval_log as r; print(r(sys.argv[1], header_only=True).eval.model)"
+    program = "import sys; from proctor.log import read_eval_log as read\nprint(read(sys.argv[1], True).eval.model)"
     return run([sys.executable, "-c", program, str(log)]).out.strip()
 
 
