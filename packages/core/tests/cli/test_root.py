@@ -67,7 +67,7 @@ print([name for name in {heavy} if name in sys.modules], file=sys.stderr)
 def test_help_lists_the_commands_and_their_purpose(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     text = capsys.readouterr().out
-    for name in ("eval", "list", "log", "plugins", "info", "completion"):
+    for name in ("eval", "list", "log", "status", "plugins", "info", "completion"):
         assert f"\n  {name} " in text
     assert max(map(len, text.splitlines())) <= 80
 
