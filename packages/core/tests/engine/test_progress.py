@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from proctor import Task
-from proctor.concurrency import run_gates
+from proctor.concurrency import Gate, LoopWatch, all_connections, run_gates
 from proctor.dataset import Sample
 from proctor.display import RunSnapshot, UnitSnapshot, unit_from_log
 from proctor.engine import RunResult
 from proctor.engine import run as run_tasks
 from proctor.engine._progress import RunProgress
+from proctor.engine._status import RunStatus
+from proctor.model import get_model
 from proctor.scorer import includes
 from proctor.solver import TaskState, solver
 
@@ -100,3 +103,16 @@ def test_the_first_error_of_each_kind_is_kept_with_its_line(run: Any, monkeypatc
     place, _, message = unit.error_examples["ValueError"].partition(": ")
     assert "test_progress.py:" in place
     assert message == "ValueError('no such thing')"
+
+
+def test_connections_of_a_grader_can_be_set_before_it_sends_its_first_request() -> None:
+    judge = get_model("mock/judge", base_url="http://elsewhere.invalid", memoize=False)
+    [unit] = planned(model_roles={"grader": judge}).units
+    with run_gates(), ThreadPoolExecutor(1) as pool:
+        assert [line.gate.name for line in all_connections()] == []
+        status = RunStatus("id", RunProgress([unit]), Gate("tasks", 1), LoopWatch(), unit.options, "asyncio")
+        answer = pool.submit(status.answer, {"ask": "set", "gate": "connections", "limit": 7, "of": "mock/judge"})
+        while not answer.done():
+            status.beat()
+        assert answer.result(60)["changed"] == [{"name": "mock/judge", "old": 10, "new": 7}]
+        assert [line.gate.limit for line in all_connections()] == [7]

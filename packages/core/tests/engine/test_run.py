@@ -12,6 +12,7 @@ import pytest
 from engine_runs import answers, sums
 
 from proctor import Epochs, Task, eval, eval_async, task
+from proctor.concurrency import loop_watch
 from proctor.contracts import UsageError
 from proctor.dataset import IterableDataset, MemoryDataset, Sample
 from proctor.engine import exit_code
@@ -413,3 +414,10 @@ def test_samples_wait_while_the_log_is_behind(
     monkeypatch.setattr(LogWriter, measure, property(lambda self: behind.pop() if behind else 0))
     [log] = run(Task(dataset=sums(2), scorer=match()), model=answers(), max_samples=1)
     assert log.status == "success" and behind == []
+
+
+@pytest.mark.anyio
+async def test_nothing_watches_the_loop_of_a_caller_once_the_run_is_over(tmp_path: Path) -> None:
+    [log] = await eval_async(Task(dataset=sums(1)), model=answers(), log_dir=str(tmp_path), display="none")
+    assert log.status == "success"
+    assert loop_watch() is None, "it beats no more, so each later time-out would be called a stall"

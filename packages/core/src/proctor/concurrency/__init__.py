@@ -26,10 +26,11 @@ from proctor.concurrency._run import (
     run_gates,
     subprocess_gate,
     tend_gates,
+    used_subprocess_gate,
 )
 from proctor.concurrency._socket import RunSocket, ask, has_run_sockets, run_sockets
 from proctor.concurrency._subprocess import kill_groups, subprocess
-from proctor.concurrency._watchdog import LoopState, LoopWatch, Stall, begin_loop_watch, loop_watch
+from proctor.concurrency._watchdog import LoopState, LoopWatch, Stall, loop_watch, use_loop_watch
 
 __all__ = [
     "Activity",
@@ -58,7 +59,6 @@ __all__ = [
     "all_connections",
     "ask",
     "begin_activity",
-    "begin_loop_watch",
     "collect",
     "concurrency",
     "connections",
@@ -75,4 +75,6 @@ __all__ = [
     "subprocess",
     "subprocess_gate",
     "tend_gates",
+    "use_loop_watch",
+    "used_subprocess_gate",
 ]

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 __all__ = ["Activity", "Operation", "OperationKind", "Running", "activity", "begin_activity", "doing", "settled"]
+
+_T = TypeVar("_T")
 
 OperationKind: TypeAlias = Literal["gate", "pace", "model", "retry", "tool", "sandbox", "subprocess", "log", "code"]
 
@@ -121,7 +123,7 @@ class doing:
         return Operation(self._kind, self._what, time.monotonic() - self._since)
 
 
-def settled(values: Iterable[Any]) -> list[Any]:
+def settled(values: Iterable[_T]) -> list[_T]:
     """A copy of what another thread changes meanwhile; ``values`` is a dict or a view of one."""
     while True:
         try:

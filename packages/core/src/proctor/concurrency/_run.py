@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from proctor.concurrency._activity import settled
 from proctor.concurrency._connections import ConnectionPolicy, Connections, Wish
 from proctor.concurrency._cpu import cpu_budget
 from proctor.concurrency._gate import Gate
@@ -24,6 +25,7 @@ __all__ = [
     "run_gates",
     "subprocess_gate",
     "tend_gates",
+    "used_subprocess_gate",
 ]
 
 _SOON = 0.01  # seconds between looks at gates that somebody waits for
@@ -72,15 +74,15 @@ def run_gates(max_subprocesses: int | None = None, policy: ConnectionPolicy | No
 def gates() -> list[Gate]:
     """All gates of the current run that exist so far."""
     run = _gates()
-    found = [line.gate for line in list(run.connections.values())]
+    found = [line.gate for line in all_connections()]
     if run.subprocesses is not None:
         found.append(run.subprocesses)
-    return found + [gate for gate, *_ in list(run.named.values())]  # a screen asks from a thread of its own
+    return found + named_gates()
 
 
 def all_connections() -> list[Connections]:
     """The connections of the current run on all keys that it has used so far."""
-    return list(_gates().connections.values())
+    return settled(_gates().connections.values())  # a screen asks on a thread of its own
 
 
 def connections(key: str, label: str, wish: Callable[[], Wish]) -> Connections:
@@ -96,7 +98,7 @@ async def tend_gates() -> None:
     """Do, for ever, what no event calls for: open slots that fall due, look for what other processes gave back."""
     while True:
         soon = False
-        for line in list(_gates().connections.values()):
+        for line in all_connections():
             soon |= line.tend()
         await anyio.sleep(_SOON if soon else _IDLE)
 
@@ -109,9 +111,14 @@ def subprocess_gate() -> Gate:
     return run.subprocesses
 
 
+def used_subprocess_gate() -> Gate | None:
+    """The gate of all subprocesses of the run, if any was asked for."""
+    return _gates().subprocesses
+
+
 def named_gates() -> list[Gate]:
     """The gates of the current run that its code has made by name."""
-    return [gate for gate, *_ in list(_gates().named.values())]
+    return [gate for gate, *_ in settled(_gates().named.values())]
 
 
 def concurrency(name: str, limit: int) -> Gate:

@@ -10,8 +10,8 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ import anyio
 from proctor.concurrency._activity import settled
 from proctor.concurrency._place import Place, blocking_place
 
-__all__ = ["LoopState", "LoopWatch", "Stall", "begin_loop_watch", "loop_watch"]
+__all__ = ["LoopState", "LoopWatch", "Stall", "loop_watch", "use_loop_watch"]
 
 BEAT = 0.25
 """Seconds between two beats."""
@@ -204,6 +204,11 @@ def loop_watch() -> LoopWatch | None:
     return _current.get()
 
 
-def begin_loop_watch(watch: LoopWatch) -> None:
-    """Make ``watch`` that of this context."""
-    _current.set(watch)
+@contextmanager
+def use_loop_watch(watch: LoopWatch) -> Iterator[None]:
+    """Make ``watch`` that of the code inside: one that beats no more would take all later time for a stall."""
+    token = _current.set(watch)
+    try:
+        yield
+    finally:
+        _current.reset(token)

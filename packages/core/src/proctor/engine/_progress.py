@@ -67,6 +67,16 @@ class UnitProgress:
         """How many samples may run at once, once the unit runs."""
         return None if self._allowed is None else self._allowed()
 
+    @property
+    def samples_name(self) -> str:
+        """What the limit of samples at once is called."""
+        return f"samples of {self.unit.name} ({self.unit.model.name})"
+
+    @property
+    def active(self) -> bool:
+        """Whether it has begun and has not ended."""
+        return self.status in ("running", "scoring")
+
     def set_max_samples(self, limit: int) -> None:
         """Change how many samples may run at once, now or when the unit begins."""
         self.max_samples = limit
@@ -109,7 +119,7 @@ class UnitProgress:
             metrics=self.metrics,
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,
-            retries=sum(sum(model.retries.values()) for model in self._models()),
+            retries=sum(sum(model.retries.values()) for model in self.models()),
             retry_cause=self._retry_cause(),
             retried=self.retried,
             error_examples=dict(self.examples),
@@ -122,12 +132,13 @@ class UnitProgress:
             label=self.unit.label,
         )
 
-    def _models(self) -> list[Model]:
+    def models(self) -> list[Model]:
+        """Its model, and those that play a role in it."""
         return [self.unit.model, *self.unit.roles.values()]
 
     def _retry_cause(self) -> str:
         """What the model said when a request to it failed last; else what one in a role said."""
-        for model in self._models():
+        for model in self.models():
             if model.retries and model.last_error:
                 return f"{model.role}: {model.last_error}" if model.role else model.last_error
         return ""
@@ -150,12 +161,18 @@ class RunProgress:
 
     def __init__(self, units: Sequence[Unit]) -> None:
         self.units = [UnitProgress(unit) for unit in units]
-        models = [model for unit in units for model in (unit.model, *unit.roles.values())]
-        self._providers = frozenset(model.name.partition("/")[0] for model in models)
+        self.models = list({id(model): model for unit in self.units for model in unit.models()}.values())
+        """The models of all units, each once."""
+        self._providers = frozenset(model.name.partition("/")[0] for model in self.models)
         # A copy of the run's context: gates are found through it, and the screen's thread has a context of its own.
         self._context = copy_context()
         self._started = time.monotonic()
         self._messages: deque[RunMessage] = deque(maxlen=_MESSAGES)
+
+    def own_gates(self) -> list[Gate]:
+        """The gates of models that have a limit of their own inside the one that they share."""
+        gates = {id(gate): gate for model in self.models if (gate := model.own_gate) is not None}
+        return list(gates.values())
 
     def say(self, text: str, level: MessageLevel = "info") -> None:
         """Keep a sentence among the latest messages."""

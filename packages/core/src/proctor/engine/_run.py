@@ -14,7 +14,7 @@ import anyio
 from anyio import to_thread
 
 from proctor import plugins
-from proctor.concurrency import Gate, LoopWatch, Place, begin_loop_watch, run_gates, tend_gates
+from proctor.concurrency import Gate, LoopWatch, Place, run_gates, tend_gates, use_loop_watch
 from proctor.contracts import RunEnd, RunRow, RunStart, UnitInfo, UsageError
 from proctor.engine._checks import check_log_dir, check_units
 from proctor.engine._errors import eval_error, exit_code
@@ -174,13 +174,13 @@ class _Run:
         self.observers.close()
 
     async def _all_units(self) -> None:
-        begin_loop_watch(self.watch)
         self._revision = await to_thread.run_sync(revision, os.getcwd())
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(tend_gates)
-            tasks.start_soon(self.watch.beat, self.status.beat)
-            await run_units(self.units, self.tasks, self._one_unit)
-            tasks.cancel_scope.cancel()
+        with use_loop_watch(self.watch):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(tend_gates)
+                tasks.start_soon(self.watch.beat, self.status.beat)
+                await run_units(self.units, self.tasks, self._one_unit)
+                tasks.cancel_scope.cancel()
 
     async def _one_unit(self, index: int) -> None:
         unit = UnitRun(self.units[index], self.run_id, self.progress.units[index], self.observers, self._revision)

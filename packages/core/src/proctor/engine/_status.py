@@ -1,16 +1,15 @@
-"""What a run tells of itself while it is on, and what may be changed in it: the other end of ``proctor status``.
+"""What a run tells of itself while it is on: the other end of ``proctor status``.
 
 Questions come in on a thread. What is told is read there, so that a run whose loop stands still can say so; what is
-changed is changed in the loop, at its next beat, or not at all.
+changed (see ``_steer``) is changed in the loop, at its next beat, or not at all.
 """
 
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import asdict
 from datetime import datetime
@@ -24,16 +23,16 @@ from proctor.concurrency import (
     Operation,
     RunSocket,
     all_connections,
-    gates,
     named_gates,
     settled,
-    subprocess_gate,
+    used_subprocess_gate,
 )
 from proctor.contracts import UsageError
 from proctor.engine._options import RunOptions
 from proctor.engine._progress import RunProgress, UnitProgress
+from proctor.engine._steer import Change, set_limit
 from proctor.model import Model
-from proctor.sandbox import sandbox_gates, set_max_sandboxes
+from proctor.sandbox import sandbox_gates
 from proctor.schema import redact_text
 
 __all__ = ["RunStatus"]
@@ -41,50 +40,6 @@ __all__ = ["RunStatus"]
 _TOLD = 20  # samples of an answer, unless all are asked for
 _CHANGES = 5  # changes of a limit
 _LOOP = 2.0  # seconds that the loop has to come to a change
-_ACTIVE = ("running", "scoring")
-
-
-class _Change:
-    """A change on its way into the loop: it is made, or withdrawn, never both."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-        self._lock = threading.Lock()
-        self._taken = False
-        self._done = threading.Event()
-        self._result: Any = None
-        self._error: UsageError | None = None
-
-    def make(self) -> None:
-        """In the loop: make it, unless it was withdrawn."""
-        with self._lock:
-            if self._taken:
-                return
-            self._taken = True
-        try:
-            self._result = self._make()
-        except UsageError as error:
-            self._error = error
-        except Exception as error:
-            self._error = UsageError(f"{type(error).__name__}: {error}")
-        self._done.set()
-
-    def result(self, seconds: float) -> Any:
-        """Outside: wait for it, or withdraw it.
-
-        Raises:
-            TimeoutError: it was withdrawn.
-            UsageError: it can't be made.
-        """
-        if not self._done.wait(seconds):
-            with self._lock:
-                if not self._taken:
-                    self._taken = True
-                    raise TimeoutError
-            self._done.wait()
-        if self._error is not None:
-            raise self._error
-        return self._result
 
 
 class RunStatus:
@@ -109,7 +64,7 @@ class RunStatus:
         self._progress = progress
         self._tasks = tasks
         self._watch = watch
-        self._changes: deque[_Change] = deque()
+        self._changes: deque[Change] = deque()
         # Gates are found through the run's context. One of its own: no two threads may be in the same one at once.
         self._context = copy_context()
         self._socket = RunSocket(run_id, self.answer)
@@ -161,7 +116,7 @@ class RunStatus:
             },
             "units": [_unit(unit) for unit in units],
             "gates": list(self._gates()),
-            "retries": list(_retries(_models(units))),
+            "retries": list(_retries(self._progress.models)),
             "samples_unfinished": len(samples),
             "samples": samples if all else samples[:_TOLD],
         }
@@ -170,32 +125,27 @@ class RunStatus:
         waiting = sum(unit.status == "waiting" for unit in self._progress.units)
         yield {**_gate("tasks", self._tasks), "waiting": waiting}
         for unit in self._progress.units:
-            if unit.status in _ACTIVE:
+            if unit.active:
                 yield {
                     "kind": "samples",
-                    "name": f"samples of {unit.unit.name} ({unit.unit.model.name})",
+                    "name": unit.samples_name,
                     "limit": unit.samples,
                     "held": len(unit.unfinished),
                     "waiting": 0,
                 }
-        for line in settled(all_connections()):
+        for line in all_connections():
             yield _connections(line, self._budgets)
         for gate in sandbox_gates():
             yield _gate("sandboxes", gate)
-        named = named_gates()
-        others = {id(gate) for gate in named} | {id(line.gate) for line in all_connections()}
-        for gate in gates():
-            if id(gate) not in others:
-                yield _gate("subprocesses", gate)
-        for gate in named:
-            yield _gate("named", gate)
-        for gate in _own_gates(self._progress.units):
+        if (subprocesses := used_subprocess_gate()) is not None:
+            yield _gate("subprocesses", subprocesses)
+        for gate in (*named_gates(), *self._progress.own_gates()):
             yield _gate("named", gate)
 
     def _set(self, kind: str, limit: Any, of: Any) -> Mapping[str, Any]:
         if type(limit) is not int or limit < 1:
             return {"ok": False, "error": f"a limit is a whole number of at least 1, not {limit!r}"}
-        change = _Change(lambda: self._change(kind, limit, of if of is None else str(of)))
+        change = Change(lambda: set_limit(self._progress, self._tasks, kind, limit, None if of is None else str(of)))
         self._changes.append(change)
         try:
             changed = change.result(_LOOP)
@@ -210,83 +160,6 @@ class RunStatus:
         except UsageError as error:
             return {"ok": False, "error": str(error)}
         return {"ok": True, "changed": [{"name": name, "old": old, "new": limit} for name, old in changed]}
-
-    def _change(self, kind: str, limit: int, of: str | None) -> list[tuple[str, int | None]]:
-        """In the loop: make a change; the gates that were changed with their limits before."""
-        match kind:
-            case "connections":
-                return self._set_connections(limit, of)
-            case "samples":
-                return _set_samples(self._progress.units, limit, of)
-            case "sandboxes":
-                changed = set_max_sandboxes(limit, of)
-                if not changed and of is not None:
-                    raise UsageError(f"no sandbox provider {of!r} is in use{_there(sandbox_gates())}")
-                return changed or [("sandboxes", None)]
-            case "tasks":
-                return [_limited(self._tasks, limit)]
-            case "subprocesses":
-                return [_limited(subprocess_gate(), limit)]
-        known = {gate.name: gate for gate in [*named_gates(), *_own_gates(self._progress.units)]}
-        if kind not in known:
-            usual = "connections, samples, tasks, sandboxes, subprocesses"
-            raise UsageError(f"the run has no gate {kind!r}: {', '.join([usual, *known])} can be set")
-        return [_limited(known[kind], limit)]
-
-    def _set_connections(self, limit: int, model: str | None) -> list[tuple[str, int | None]]:
-        lines = all_connections()
-        if model is not None:
-            of_model = {id(each.connections()[1]) for each in _models(self._progress.units) if each.name == model}
-            lines = [line for line in lines if id(line) in of_model or model in _names(line)]
-            if not lines:
-                raise UsageError(f"no model {model!r} is in use{_there([line.gate for line in all_connections()])}")
-        elif len(lines) > 1:
-            names = ", ".join(line.gate.name for line in lines)
-            raise UsageError(f"the run uses several models: say which with --model, one of {names}")
-        elif not lines:
-            raise UsageError("the run has sent no request yet, so there are no connections to set")
-        changed = []
-        for line in lines:
-            changed.append((line.gate.name, line.gate.limit))
-            line.set_limit(limit)
-        return changed
-
-
-def _names(line: Connections) -> tuple[str, str]:
-    """What connections are called: the first model that used them, and its provider."""
-    return line.gate.name, line.gate.name.partition("/")[0]
-
-
-def _there(gates: Sequence[Gate]) -> str:
-    return f"; there are {', '.join(gate.name for gate in gates)}" if gates else ""
-
-
-def _limited(gate: Gate, limit: int) -> tuple[str, int | None]:
-    before = gate.limit
-    gate.limit = limit
-    return gate.name, before
-
-
-def _set_samples(units: Sequence[UnitProgress], limit: int, task: str | None) -> list[tuple[str, int | None]]:
-    wanted = [unit for unit in units if task in (None, unit.unit.name) and unit.status in ("waiting", *_ACTIVE)]
-    if not wanted:
-        raise UsageError(f"no task {task!r} is running or waiting" if task else "no task is running or waiting")
-    changed = []
-    for unit in wanted:
-        changed.append((f"samples of {unit.unit.name} ({unit.unit.model.name})", unit.samples or unit.max_samples))
-        unit.set_max_samples(limit)
-    return changed
-
-
-def _models(units: Sequence[UnitProgress]) -> list[Model]:
-    found = {id(each): each for unit in units for each in (unit.unit.model, *unit.unit.roles.values())}
-    return list(found.values())
-
-
-def _own_gates(units: Sequence[UnitProgress]) -> list[Gate]:
-    """The gates of models that have a limit of their own inside the one that they share."""
-    gates = {id(gate): gate for model in _models(units) if (gate := model.own_gate) is not None}
-    return list(gates.values())
 
 
 def _unit(progress: UnitProgress) -> dict[str, Any]:

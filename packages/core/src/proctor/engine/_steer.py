@@ -1,0 +1,143 @@
+"""What may be changed in a run while it is on: the limits of its gates."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from proctor.concurrency import Connections, Gate, all_connections, named_gates, subprocess_gate
+from proctor.contracts import UsageError
+from proctor.engine._progress import RunProgress, UnitProgress
+from proctor.sandbox import sandbox_gates, set_max_sandboxes
+
+__all__ = ["Change", "set_limit"]
+
+_Before: TypeAlias = list[tuple[str, int | None]]
+"""The gates that were changed, with their limits before."""
+
+
+class Change:
+    """A change on its way from another thread into the loop: it is made, or withdrawn, never both."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._taken = False
+        self._done = threading.Event()
+        self._result: Any = None
+        self._error: UsageError | None = None
+
+    def make(self) -> None:
+        """In the loop: make it, unless it was withdrawn."""
+        with self._lock:
+            if self._taken:
+                return
+            self._taken = True
+        try:
+            self._result = self._make()
+        except UsageError as error:
+            self._error = error
+        except Exception as error:
+            self._error = UsageError(f"{type(error).__name__}: {error}")
+        self._done.set()
+
+    def result(self, seconds: float) -> Any:
+        """Outside: wait for it, or withdraw it.
+
+        Raises:
+            TimeoutError: it was withdrawn.
+            UsageError: it can't be made.
+        """
+        if not self._done.wait(seconds):
+            with self._lock:
+                if not self._taken:
+                    self._taken = True
+                    raise TimeoutError
+            self._done.wait()
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+def set_limit(progress: RunProgress, tasks: Gate, kind: str, limit: int, of: str | None) -> _Before:
+    """In the loop: change how many may pass a gate.
+
+    Args:
+        progress: of the run.
+        tasks: the gate of its units.
+        kind: ``connections``, ``samples``, ``sandboxes``, ``tasks``, ``subprocesses`` or the name of a gate.
+        limit: how many, from now on.
+        of: which of several: a model, a task or a sandbox provider.
+
+    Returns:
+        The gates that were changed, with their limits before.
+
+    Raises:
+        UsageError: there is no such gate, or there are several.
+    """
+    match kind:
+        case "connections":
+            return _set_connections(progress, limit, of)
+        case "samples":
+            return _set_samples(progress.units, limit, of)
+        case "sandboxes":
+            changed = set_max_sandboxes(limit, of)
+            if not changed and of is not None:
+                raise UsageError(f"no sandbox provider {of!r} is in use{_there(sandbox_gates())}")
+            return changed or [("sandboxes", None)]
+        case "tasks":
+            return [_limited(tasks, limit)]
+        case "subprocesses":
+            return [_limited(subprocess_gate(), limit)]
+    known = {gate.name: gate for gate in (*named_gates(), *progress.own_gates())}
+    if kind not in known:
+        usual = "connections, samples, tasks, sandboxes, subprocesses"
+        raise UsageError(f"the run has no gate {kind!r}: {', '.join([usual, *known])} can be set")
+    return [_limited(known[kind], limit)]
+
+
+def _set_connections(progress: RunProgress, limit: int, model: str | None) -> _Before:
+    # Asked for before the list is taken, since asking makes them: a grader may not have sent its first request yet.
+    of_model = [each.connections()[1] for each in progress.models if each.name == model]
+    lines = all_connections()
+    if model is not None:
+        lines = [line for line in lines if line in of_model or model in _names(line)]
+        if not lines:
+            raise UsageError(f"no model {model!r} is in use{_there([line.gate for line in all_connections()])}")
+    elif len(lines) > 1:
+        names = ", ".join(line.gate.name for line in lines)
+        raise UsageError(f"the run uses several models: say which with --model, one of {names}")
+    elif not lines:
+        raise UsageError("the run has sent no request yet, so there are no connections to set")
+    changed = []
+    for line in lines:
+        changed.append((line.gate.name, line.gate.limit))
+        line.set_limit(limit)
+    return changed
+
+
+def _set_samples(units: Sequence[UnitProgress], limit: int, task: str | None) -> _Before:
+    wanted = [unit for unit in units if task in (None, unit.unit.name) and (unit.active or unit.status == "waiting")]
+    if not wanted:
+        raise UsageError(f"no task {task!r} is running or waiting" if task else "no task is running or waiting")
+    changed = []
+    for unit in wanted:
+        changed.append((unit.samples_name, unit.samples or unit.max_samples))
+        unit.set_max_samples(limit)
+    return changed
+
+
+def _limited(gate: Gate, limit: int) -> tuple[str, int | None]:
+    before = gate.limit
+    gate.limit = limit
+    return gate.name, before
+
+
+def _names(line: Connections) -> tuple[str, str]:
+    """What connections are called: the first model that used them, and its provider."""
+    return line.gate.name, line.gate.name.partition("/")[0]
+
+
+def _there(gates: Sequence[Gate]) -> str:
+    return f"; there are {', '.join(gate.name for gate in gates)}" if gates else ""
