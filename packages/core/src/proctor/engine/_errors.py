@@ -59,8 +59,8 @@ def exit_code(logs: Iterable[EvalLog]) -> int:
     for log in logs:
         if log.status == "cancelled":
             return 130
-        if log.status == "error":
-            code = 1 if log.error is not None else max(code, 3) if code != 1 else 1
-        elif log.status == "started":
+        if log.status == "started" or (log.status == "error" and log.error is not None):
             code = 1
+        elif log.status == "error":
+            code = code or 3
     return code

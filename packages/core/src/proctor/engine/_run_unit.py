@@ -123,8 +123,6 @@ class UnitRun:
         try:
             await self._samples()
             status = self._verdict()
-        except anyio.get_cancelled_exc_class():
-            raise
         except Exception as error:
             self._failure, status = eval_error(error), "error"
         finally:

@@ -78,7 +78,7 @@ class Screen:
             return
         try:
             call()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._broken = True
             name, what = type(self._display).__name__, f"{type(error).__name__}: {error}"
             sys.stderr.write(f"The display {name} is turned off, it raised {what}\n")
