@@ -75,12 +75,32 @@ def test_a_stall_that_does_not_end_is_told_of_all_the_same() -> None:
     assert watch.state().lag == pytest.approx(14.75)
 
 
-def test_a_process_that_was_stopped_did_not_block_its_loop() -> None:
+@pytest.mark.parametrize("first", ["the loop", "the watch"])
+def test_a_process_that_was_stopped_did_not_block_its_loop(first: str) -> None:
     told: list[tuple[Place, float, bool]] = []
     watch, clock = _watch(told)
-    _look(watch, clock, passed=3600.0, used=0.001)
-    watch.beaten()
+    if first == "the watch":
+        _look(watch, clock, passed=3600.0, used=0.001)
+        watch.beaten()
+    else:
+        clock.now += 3600.0
+        watch.beaten()
+        watch.look(clock.now, 3600.0, 0.001)
     assert (told, watch.stalls()) == ([], [])
+    assert watch.stood_still(0.0) == (0.0, None)
+    assert watch.state().longest < 1.0
+
+
+def test_a_stall_counts_but_for_the_time_in_which_the_process_was_stopped() -> None:
+    told: list[tuple[Place, float, bool]] = []
+    watch, clock = _watch(told)
+    for _ in range(5):
+        _look(watch, clock)
+    _look(watch, clock, passed=100.0, used=0.0)
+    for _ in range(4):
+        _look(watch, clock)
+    watch.beaten()
+    assert [seconds for _, seconds, _ in told] == [pytest.approx(2.25)]
 
 
 def test_code_that_keeps_the_interpreter_to_itself_is_found_afterwards() -> None:

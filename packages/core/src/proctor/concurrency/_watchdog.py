@@ -91,7 +91,7 @@ class LoopWatch:
         self._last = clock()
         self._longest = 0.0
         self._place: Place | None = None  # of the stall that goes on
-        self._spans: deque[tuple[float, float, Place | None]] = deque(maxlen=_KEPT)
+        self._spans: deque[tuple[float, float, Place]] = deque(maxlen=_KEPT)
         self._told: set[str] = set()
         self._over = threading.Event()
 
@@ -117,12 +117,12 @@ class LoopWatch:
         """The loop runs; whoever wants to know of a stall that has just ended calls it, too, in the loop."""
         now = self._clock()
         late = now - self._last - self._interval
-        if late > self._longest:
-            self._longest = late
-        if late > self._threshold:
+        if late > self._threshold and self._place is not None:
             self._end(self._last + self._interval, now)
-        else:
-            self._place = None
+        elif late > self._threshold:
+            late = 0.0  # the watching thread did not run either: the process was stopped
+        self._longest = max(self._longest, late)
+        self._place = None
         self._last = now
 
     def state(self) -> LoopState:
@@ -134,7 +134,7 @@ class LoopWatch:
         """The stalls since then, those in one place together, the worst place first."""
         found: dict[str, Stall] = {}
         for start, end, place in settled(self._spans):
-            if place is not None and end > since:
+            if end > since:
                 stall = found.setdefault(place.where, Stall(place))
                 seconds = end - max(start, since)
                 stall.count += 1
@@ -168,7 +168,7 @@ class LoopWatch:
         """
         if passed > self._interval + self._threshold / 2 and used < passed / 2:
             # This thread did not run either and nothing kept it: the whole process was stopped, or starved.
-            self._last = max(self._last, now - self._interval)
+            self._last = min(now, self._last + passed - self._interval)
             return
         last = self._last
         late = now - last - self._interval
@@ -184,9 +184,9 @@ class LoopWatch:
             self._tell(self._place, late, True)
 
     def _end(self, start: float, end: float) -> None:
-        place, self._place = self._place, None
-        self._spans.append((start, end, place))
+        place = self._place
         if place is not None:
+            self._spans.append((start, end, place))
             self._tell(place, end - start, False)
 
     def _tell(self, place: Place, seconds: float, goes_on: bool) -> None:
