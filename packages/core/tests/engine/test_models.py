@@ -12,8 +12,10 @@ import pytest
 from engine_runs import answers, sums
 
 from proctor import Task, eval_async, plugins
+from proctor.concurrency import run_gates
 from proctor.contracts import UsageError
-from proctor.model import GenerateConfig, MockAPI, get_model
+from proctor.engine import run as run_tasks
+from proctor.model import GenerateConfig, MockAPI, get_model, use_models
 from proctor.schema import EvalLog
 from proctor.scorer import includes
 from proctor.solver import generate
@@ -142,3 +144,16 @@ def test_models_that_a_run_is_given_are_closed_at_its_end(run: Run, monkeypatch:
     run(task(), model=model)
 
     assert closed == [model]
+
+
+def test_a_grader_s_own_limit_holds_for_all_units_together() -> None:
+    grader = {"model": "mock/judge", "max_connections": 3}
+    options = {"dry_run": True, "display": "none", "model_roles": {"grader": grader}}
+    units = run_tasks([task()], ["mock/a", "mock/b"], options).units
+    gates = []
+    with run_gates():
+        for unit in units:
+            with use_models(unit.model, unit.roles):
+                gates.append(unit.roles["grader"].connections()[0])
+    assert gates[0] is not None and gates[0].limit == 3
+    assert gates[1] is gates[0]

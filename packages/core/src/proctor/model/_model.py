@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -44,13 +45,21 @@ _KEPT_ERROR = 2000  # characters that are kept of an error; credentials are look
 _LONGEST_ERROR = 300  # characters that are shown of it
 
 
-class _Common:
-    """What all forms of one model (with other settings, in a role) share."""
+class _Own:
+    """The gate of a model alone, which all its forms (with other settings, in a role, in several units) share."""
 
-    __slots__ = ("own", "retries", "trouble")
+    __slots__ = ("gate",)
 
     def __init__(self) -> None:
-        self.own: Gate | None = None
+        self.gate: Gate | None = None
+
+
+class _Counts:
+    """What a model's requests came to; its forms share it until one of them counts anew."""
+
+    __slots__ = ("retries", "trouble")
+
+    def __init__(self) -> None:
         self.retries: dict[str, int] = {}
         self.trouble: str | None = None
 
@@ -92,35 +101,29 @@ class Model:
         self._max_connections = max_connections or DEFAULT_CONNECTIONS
         self._own_connections = own_connections
         self._adaptive = adaptive
-        self._common = _Common()
+        self._own = _Own()
+        self._counts = _Counts()
         self._key: str | None = None
         self._headers: Mapping[str, str] | None = None
 
     def with_config(self, config: GenerateConfig, *, role: str | None = None) -> Model:
         """This model with ``config`` laid over its settings (and a role); the API and its connections are shared."""
-        model = Model(
-            self.api,
-            self.config.merge(config),
-            self.name,
-            role=role or self.role,
-            max_connections=self._max_connections,
-            own_connections=self._own_connections,
-            adaptive=self._adaptive,
-            args=self.args,
-            pacing=self.pacing,
-        )
-        model._common = self._common
+        model = copy(self)
+        model.config = self.config.merge(config)
+        model.role = role or self.role
+        model.args = dict(self.args)
+        model._headers = None
         return model
 
     @property
     def retries(self) -> Mapping[str, int]:
         """How many requests were sent again, by what made it necessary: ``rate_limit`` or ``transient``."""
-        return self._common.retries
+        return self._counts.retries
 
     @property
     def last_error(self) -> str | None:
         """Why the latest failed request failed, without credentials and cut to a line; None when none did."""
-        said = self._common.trouble
+        said = self._counts.trouble
         if said is None:
             return None
         line = " ".join(redact_text(said).split())
@@ -129,12 +132,11 @@ class Model:
     @property
     def own_gate(self) -> Gate | None:
         """The gate of this model alone, inside the connections that it shares; None where there is none so far."""
-        return self._common.own
+        return self._own.gate
 
     def count_anew(self) -> None:
         """Forget retries and errors: this form of the model counts for itself from here on."""
-        own, self._common = self._common.own, _Common()
-        self._common.own = own
+        self._counts = _Counts()
 
     async def generate(
         self,
@@ -246,10 +248,10 @@ class Model:
         most = None if line.adaptive else line.gate.limit
         if active is None or active.api is self.api or (most is not None and most <= limit):
             return None, line
-        common = self._common
-        if common.own is None:
-            common.own = Gate(f"{self.name} (own)", limit)
-        return common.own, line
+        own = self._own
+        if own.gate is None:
+            own.gate = Gate(f"{self.name} (own)", limit)
+        return own.gate, line
 
     def _wish(self) -> Wish:
         config = self.config
@@ -257,12 +259,12 @@ class Model:
 
     def count_retry(self, kind: str) -> None:
         """Count a repeated request, by what made it necessary."""
-        retries = self._common.retries
+        retries = self._counts.retries
         retries[kind] = retries.get(kind, 0) + 1
 
     def note_error(self, error: BaseException) -> str:
         """Keep what a failed request said, for whoever wants to know why nothing moves."""
-        said = self._common.trouble = f"{type(error).__name__}: {error}"[:_KEPT_ERROR]
+        said = self._counts.trouble = f"{type(error).__name__}: {error}"[:_KEPT_ERROR]
         return said
 
     def rate_limits(self) -> RateLimits | None:
