@@ -20,6 +20,7 @@ from proctor.engine._observe import Observers, sample_summary
 from proctor.engine._progress import UnitProgress
 from proctor.engine._sample import run_sample
 from proctor.engine._spec import eval_plan, eval_spec
+from proctor.engine._tally import Tally
 from proctor.engine._unit import Unit
 from proctor.engine._workers import Workers
 from proctor.log import LogWriter, now_iso_seconds, read_eval_log_sample
@@ -33,19 +34,14 @@ from proctor.schema import (
     EvalSample,
     EvalStats,
     EvalStatus,
-    ModelUsage,
     Sample,
 )
-from proctor.scorer import ResultsBuilder, scorer_names
 
 __all__ = ["UnitRun"]
 
 _BACKLOG = 512  # samples that wait for the disk before the next one starts
 _BACKLOG_BYTES = 64 << 20  # or so many bytes of them
 _PATIENCE = 0.01  # seconds between looks at the backlog
-_CUT_SHORT = frozenset({"content_filter", "max_tokens", "model_length"})  # replies that are scored but were not whole
-_NO_SCORE = "no_score"  # the scorer returned None
-_SHOWN = 0.1  # seconds between two running scores
 
 
 class _Wanted(NamedTuple):
@@ -75,25 +71,13 @@ class UnitRun:
         self._observers = observers
         self.spec = eval_spec(unit, run_id, revision)
         self._plan = eval_plan(unit)
-        self._scorers = dict(zip(scorer_names(unit.scorers), unit.scorers, strict=True))
         self._stats = EvalStats(started_at=now_iso_seconds())
         self._started = time.monotonic()
         self._began = time.time()
         self.log: EvalLog | None = None
         """The header, once the unit is over; also when it was cancelled."""
-        self._errors = 0
         self._failure: EvalError | None = None
-        self._recorded = 0
-        self._completed = 0
-        self._scored = 0
-        self._scores_due = 0.0
-        self._results = ResultsBuilder(
-            unit.scorers,
-            metrics=unit.task.metrics,
-            reducers=unit.reducers,
-            epochs=unit.epochs,
-            on_reduction=lambda *reduced: self._writer.reduction(*reduced),
-        )
+        self._tally = Tally(progress, self._stats, lambda *reduced: self._writer.reduction(*reduced))
 
     async def run(self) -> EvalLog:
         """Run all samples and return the log's header.
@@ -122,7 +106,7 @@ class UnitRun:
         status: EvalStatus = "cancelled"
         try:
             await self._samples()
-            status = self._verdict()
+            status = self._tally.status() if self._failure is None else "error"
         except Exception as error:
             self._failure, status = eval_error(error), "error"
         finally:
@@ -182,10 +166,10 @@ class UnitRun:
             begin_activity(doer)
             retries: list[EvalRetryError] = []
             while True:
-                done = await run_sample(self.unit, sample, wanted.epoch, self._scorers, self._cancelled)
+                done = await run_sample(self.unit, sample, wanted.epoch, self._tally.scorers, self._cancelled)
                 if done.error is None or len(retries) >= self.unit.retry_on_error:
                     break
-                self._count(done)  # it was paid for, whatever comes of the next attempt
+                self._tally.add_usage(done)
                 self._progress.retried += not retries
                 retries.append(EvalRetryError(**done.error.model_dump(), events=list(done.events)))
                 doer.attempt += 1
@@ -211,61 +195,14 @@ class UnitRun:
         return self._writer.backlog > _BACKLOG or self._writer.backlog_bytes > _BACKLOG_BYTES
 
     def _cancelled(self, sample: EvalSample) -> None:
-        self._progress.recorded += 1
-        self._recorded += 1
-        self._progress.outcomes["cancelled"] += 1
-        self._count(sample)
+        self._tally.add_cancelled(sample)
         self._writer.write(sample)
 
     def _record(self, sample: EvalSample, place: int) -> None:
-        self._progress.recorded += 1
-        self._recorded += 1
-        self._count(sample)
-        if sample.error is not None:
-            self._errors += 1
-            self._progress.failed(sample.error)
-            policy = self.unit.policy
-            if not policy.continue_on_fail and policy.exceeded(self._errors, self.unit.total):
-                self._failure = self._failure or sample.error
-            self._results.add(sample.id, sample.epoch, None, position=place)
-        else:
-            self._completed += 1
-            self._results.add(sample.id, sample.epoch, sample.scores, sample.metadata, position=place)
-            self._note_outcome(sample)
-            self._show_scores()
+        self._tally.add(sample, place)
+        if sample.error is not None and self._tally.too_many_errors:
+            self._failure = self._failure or sample.error
         self._writer.write(sample, on_ack=self._acknowledged)
-
-    def _show_scores(self) -> None:
-        """Bring the running scores up to date, as often as a screen can show them."""
-        now = time.monotonic()
-        if self.unit.options.score_display and now >= self._scores_due:
-            self._progress.metrics = tuple(self._results.running())
-            self._scores_due = now + _SHOWN
-
-    def _note_outcome(self, sample: EvalSample) -> None:
-        outcomes = self._progress.outcomes
-        if sample.limit is not None:
-            outcomes[f"limit:{sample.limit.type}"] += 1
-        if sample.output.choices and sample.output.stop_reason in _CUT_SHORT:
-            outcomes[f"stop:{sample.output.stop_reason}"] += 1
-        scores = sample.scores or {}
-        scored = False
-        for name in self._scorers:
-            score = scores.get(name)
-            if score is None:
-                outcomes[f"unscored:{_NO_SCORE}"] += 1
-            elif score.value != score.value:  # NaN: it could not be scored
-                outcomes[f"unscored:{score.reason or 'unknown'}"] += 1
-            else:
-                scored = True
-        self._scored += scored
-
-    def _count(self, sample: EvalSample) -> None:
-        self._progress.add(sample)
-        for total, used in ((self._stats.model_usage, sample.model_usage), (self._stats.role_usage, sample.role_usage)):
-            for name, usage in used.items():
-                known = total.get(name)
-                total[name] = ModelUsage() + usage if known is None else known.accumulate(usage)
 
     def _acknowledged(self, fields: Mapping[str, Any]) -> None:
         """On the writer's thread: the sample can be read back from now on."""
@@ -275,13 +212,6 @@ class UnitRun:
             load = partial(read_eval_log_sample, self._writer.location, fields["id"], fields["epoch"])
             self._observers.tell(SampleEnd(self.unit.id, summary, load))
 
-    def _verdict(self) -> EvalStatus:
-        if self._failure is not None:
-            return "error"
-        if self._errors and not self._completed:
-            return "error"  # whatever may be tolerated: when nothing came through, something broke
-        return "error" if self.unit.policy.exceeded(self._errors, self._planned) else "success"
-
     def _finish(self, status: EvalStatus) -> None:
         """Write results and header; blocks, so it runs in a thread."""
         lost: Exception | None = None
@@ -290,7 +220,7 @@ class UnitRun:
         self._stats.connection_limit_history = self._limits_moved()
         late: dict[str, Any] = {}
         if results is None:  # where the counts stand otherwise
-            late["outcomes"] = self._outcomes()
+            late["outcomes"] = self._tally.outcomes(scored=self._failure is not None)
         if stalls := self._stalls():
             late["loop_stalls"] = stalls
         own: dict[str, Any] = {}
@@ -322,16 +252,10 @@ class UnitRun:
         if self._failure is not None:
             return None, status
         try:
-            results = self._results.results(self._planned, self._completed)
+            return self._tally.results(), status
         except (Exception, SystemExit) as error:  # a metric of the task's own: the samples are kept all the same
             self._failure = eval_error(error)
             return None, "error"
-        results.metadata = {**(results.metadata or {}), "proctor": {"outcomes": self._outcomes()}}
-        return results, status
-
-    @property
-    def _planned(self) -> int:
-        return self._recorded if self.unit.total is None else self.unit.total
 
     def _limits_moved(self) -> list[dict[str, Any]]:
         """How the limit of the model's connections moved while this unit ran."""
@@ -351,17 +275,6 @@ class UnitRun:
         """Where the event loop stood still while this unit ran, with the seconds of it."""
         watch = loop_watch()
         return [] if watch is None else [stall.record() for stall in watch.stalls(self._started)]
-
-    def _outcomes(self) -> dict[str, int]:
-        counts = {"total": self._planned, "completed": self._completed, **self._progress.outcomes}
-        if self._failure is not None:
-            counts["scored"] = self._scored  # the results, which say it for each scorer, are missing
-        counts |= {f"error:{kind}": count for kind, count in self._progress.errors.items()}
-        if self._progress.retried:
-            counts["retried"] = self._progress.retried
-        if self._planned > self._recorded:
-            counts["not_run"] = self._planned - self._recorded
-        return counts
 
 
 def _given(sample: Sample) -> Sample:
