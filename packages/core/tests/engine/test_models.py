@@ -154,6 +154,7 @@ def test_a_grader_s_own_limit_holds_for_all_units_together() -> None:
     with run_gates():
         for unit in units:
             with use_models(unit.model, unit.roles):
+                unit.model.connections()
                 gates.append(unit.roles["grader"].connections()[0])
     assert gates[0] is not None and gates[0].limit == 3
     assert gates[1] is gates[0]
