@@ -9,7 +9,7 @@ import socket
 import struct
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import TracebackType
@@ -76,7 +76,7 @@ class FakeOpenAI:
         self._arrived = threading.Condition()
         self._steps: deque[_Step] = deque()
         self._repeat: _Step | None = None
-        self._reply: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+        self._reply: Callable[[dict[str, Any]], dict[str, Any] | Awaitable[dict[str, Any]]] | None = None
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, name="fake-openai", daemon=True)
@@ -97,8 +97,11 @@ class FakeOpenAI:
         """Answer the next request with a reply; the arguments are those of ``answer``."""
         self._steps.append(_Step(said=answer(text, **said)))
 
-    def reply(self, function: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        """Answer with what ``function`` makes of a request's body: the result of ``FakeOpenAI.answer``."""
+    def reply(self, function: Callable[[dict[str, Any]], dict[str, Any] | Awaitable[dict[str, Any]]]) -> None:
+        """Answer with what ``function`` makes of a request's body: the result of ``FakeOpenAI.answer``.
+
+        It may be a coroutine function, which runs in the server's own asyncio loop: it can hold a request back.
+        """
         self._reply = function
 
     answer = staticmethod(answer)
@@ -216,7 +219,7 @@ class FakeOpenAI:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             writer.transport.abort()
             return False
-        body = step.body if step.body is not None else self._body(step, request)
+        body = step.body if step.body is not None else await self._body(step, request)
         if body is None:
             step, body = _Step(404), json.dumps(error_body(f"Unknown path {request.path}")).encode()
         reason = HTTPStatus(step.status).phrase if step.status in HTTPStatus._value2member_map_ else "Unknown"
@@ -234,11 +237,14 @@ class FakeOpenAI:
         await writer.drain()
         return not step.drop
 
-    def _body(self, step: _Step, request: FakeRequest) -> bytes | None:
+    async def _body(self, step: _Step, request: FakeRequest) -> bytes | None:
         if step.said is not None:
             said = step.said
+        elif self._reply is None:
+            said = answer(self.text)
         else:
-            said = self._reply(request.body) if self._reply is not None else answer(self.text)
+            made = self._reply(request.body)
+            said = await made if isinstance(made, Awaitable) else made
         path = request.path.partition("?")[0]
         if path.endswith("/chat/completions"):
             return json.dumps(chat_body(said, request.body)).encode()
