@@ -14,6 +14,7 @@ import anyio
 import pytest
 from child_processes import running
 
+from proctor.concurrency import _share
 from proctor.concurrency._runtime import runtime_dir
 from proctor.concurrency._share import SharedGate, SharedPool, shared_pool
 from proctor.contracts import UsageError
@@ -175,3 +176,15 @@ def test_one_pool_for_one_name_and_key(tmp_path: Path, monkeypatch: pytest.Monke
     assert shared_pool("a", "key") is not shared_pool("b", "key")
     with pytest.raises(UsageError, match="no name"):
         shared_pool("../a", "key")
+
+
+def test_a_forked_child_opens_pools_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a thread of the parent, which is not in the child, was doing at that moment."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(_share, "_pools", {})
+    monkeypatch.setattr(_share, "_pools_lock", _share._pools_lock)
+    pool = shared_pool("run", "key")
+    with _share._pools_lock:
+        _share._forget_pools()
+        assert not _share._pools_lock.locked()
+    assert shared_pool("run", "key") is not pool

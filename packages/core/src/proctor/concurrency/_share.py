@@ -229,8 +229,17 @@ class SharedPool:
 
 _pools: dict[Path, SharedPool] = {}
 _pools_lock = threading.Lock()
+
+
+def _forget_pools() -> None:
+    """In a child of a fork: record locks are not inherited, and a thread that is not there may hold the other one."""
+    global _pools_lock
+    _pools_lock = threading.Lock()
+    _pools.clear()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pools.clear)  # record locks are not inherited
+    os.register_at_fork(after_in_child=_forget_pools)
 
 
 def shared_pool(name: str, key: str) -> SharedPool:
