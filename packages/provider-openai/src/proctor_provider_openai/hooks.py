@@ -11,31 +11,29 @@ from proctor_provider_openai._args import AzureArgs, OpenAIArgs, ServiceArgs
 from proctor_provider_openai._services import SERVICES, Service
 
 if TYPE_CHECKING:
-    from proctor.contracts import ModelAPI
+    from proctor.contracts import ModelAPI, ModelFactory
     from proctor.schema import GenerateConfig
 
 CONNECTIONS = 20
 
 
-def _lazy(factory: str) -> Any:
+def _lazy(factory: str, *first: str) -> ModelFactory:
+    """What calls the function ``factory`` of ``_factories``, imported then; ``first`` goes before the model's name."""
+
     def make(name: str, *, base_url: str | None, api_key: str | None, config: GenerateConfig, args: Any) -> ModelAPI:
         from proctor_provider_openai import _factories
 
-        api: ModelAPI = getattr(_factories, factory)(name, base_url=base_url, api_key=api_key, config=config, args=args)
+        make_api = getattr(_factories, factory)
+        api: ModelAPI = make_api(*first, name, base_url=base_url, api_key=api_key, config=config, args=args)
         return api
 
     return make
 
 
 def _service(service: Service) -> ModelProvider:
-    def make(name: str, *, base_url: str | None, api_key: str | None, config: GenerateConfig, args: Any) -> ModelAPI:
-        from proctor_provider_openai import _factories
-
-        return _factories.service(service.name, name, base_url=base_url, api_key=api_key, config=config, args=args)
-
     return ModelProvider(
         name=service.name,
-        factory=make,
+        factory=_lazy("service", service.name),
         args=ServiceArgs,
         env=tuple((name,) for name in service.env),
         max_connections=CONNECTIONS,

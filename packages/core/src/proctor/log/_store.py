@@ -110,13 +110,13 @@ def store() -> Store:
 
 
 def begin_store(value: Store) -> None:
-    """Make ``value`` what ``store()`` returns in this task from here on."""
+    """Make ``value`` what ``store()`` returns in this context from here on (the engine: see ``begin_transcript``)."""
     _current.set(value)
 
 
 @contextmanager
 def use_store(value: Store) -> Iterator[Store]:
-    """Make ``value`` what ``store()`` returns inside the block (the engine does so for each sample)."""
+    """Make ``value`` what ``store()`` returns inside the block."""
     token = _current.set(value)
     try:
         yield value

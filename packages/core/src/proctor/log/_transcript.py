@@ -108,14 +108,17 @@ def transcript() -> Transcript:
 
 
 def begin_transcript(value: Transcript) -> None:
-    """Make ``value`` what ``transcript()`` returns in this task from here on, with no span open."""
+    """Make ``value`` what ``transcript()`` returns in this context from here on, with no span open.
+
+    The engine does so: it runs each sample in a context of its own.
+    """
     _current.set(value)
     _span.set(None)
 
 
 @contextmanager
 def use_transcript(value: Transcript) -> Iterator[Transcript]:
-    """Make ``value`` what ``transcript()`` returns inside the block, with no span open (for the engine)."""
+    """Make ``value`` what ``transcript()`` returns inside the block, with no span open."""
     token = _current.set(value)
     outer = _span.set(None)
     try:
