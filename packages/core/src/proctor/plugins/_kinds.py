@@ -31,7 +31,7 @@ class Kind:
         return f"proctor.{self.name}"
 
 
-_COMMANDS = frozenset({"completion", "eval", "info", "list", "log", "plugins"})
+_COMMANDS = frozenset({"completion", "eval", "info", "list", "log", "plugins", "status"})
 
 KINDS: Final[dict[str, Kind]] = {
     kind.name: kind
