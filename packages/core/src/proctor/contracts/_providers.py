@@ -108,12 +108,14 @@ class DisplayProvider:
         factory: makes the display; it gets an instance of ``args``, or ``None`` without one.
         args: a dataclass whose fields are the accepted options, or ``None``.
         summary: one line for ``proctor plugins show``.
+        backends: async back-ends that it runs beside; under another one the core's own display takes its place.
     """
 
     name: str
     factory: Callable[[Any], Display]
     args: type | None = None
     summary: str = ""
+    backends: tuple[str, ...] = _BOTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +127,14 @@ class ObserverProvider:
         factory: makes the observer; it gets an instance of ``args``, or ``None`` without one.
         args: a dataclass whose fields are the accepted options, or ``None``.
         summary: one line for ``proctor plugins show``.
+        backends: async back-ends that it runs beside; a run under another one is refused.
     """
 
     name: str
     factory: Callable[[Any], Observer]
     args: type | None = None
     summary: str = ""
+    backends: tuple[str, ...] = _BOTH
 
 
 @dataclass(frozen=True, slots=True)

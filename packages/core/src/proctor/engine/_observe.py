@@ -34,11 +34,13 @@ class Observers:
     """All observers of a run. Only those that were asked for are imported; nothing is made of them before ``start``.
 
     Raises:
-        UsageError: for an observer or a setting that does not exist.
+        UsageError: for an observer or a setting that does not exist, or an observer that does not run on ``backend``.
     """
 
-    def __init__(self, specs: Sequence[str]) -> None:
+    def __init__(self, specs: Sequence[str], backend: str | None = None) -> None:
         self._asked = [component_settings("observers", spec) for spec in specs]
+        for record, _ in self._asked:
+            plugins.check_backend(record, backend)
         self._watched: list[_Watcher] = []
 
     def __bool__(self) -> bool:

@@ -99,8 +99,18 @@ def _installed(module: str) -> bool:
 async def run_async(
     tasks: TaskLike | Sequence[TaskLike], model: str | Model | Sequence[str | Model] | None, options: Mapping[str, Any]
 ) -> RunResult:
-    """Evaluate in the event loop that is running."""
-    return await run_resolved(tasks, model, resolve_options(options))
+    """Evaluate in the event loop that is running.
+
+    Raises:
+        UsageError: when the options ask for another back-end than the loop's, or for whatever else is wrong.
+    """
+    asked, running = options.get("async_backend"), plugins.running_backend() or "asyncio"
+    if asked not in (None, running):
+        raise UsageError(
+            f"async_backend={asked!r} was asked for inside of a loop of {running}, which is what this run uses then: "
+            f"leave it out, or start the loop with anyio.run(..., backend={asked!r})"
+        )
+    return await run_resolved(tasks, model, resolve_options({**options, "async_backend": running}))
 
 
 async def run_resolved(
@@ -117,9 +127,9 @@ async def run_resolved(
             models = resolve_models(model, options)
             units = make_plan(find_tasks(tasks), models, options)
             check_units(units, options)
+            observers = Observers(options.observers, options.async_backend)
             check_log_dir(options.log_dir, dry=options.dry_run)
-            observers = Observers(options.observers)
-            display = make_display(options.display)
+            display = make_display(options.display, options.async_backend)
             if options.dry_run:
                 return RunResult([], 0, tuple(units))
             observers.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,13 +19,23 @@ _PERIOD = 0.1  # seconds: ten times a second at most
 _END_WAIT = 10.0  # seconds that a slow screen has for its last picture
 
 
-def make_display(name: str | None) -> Display:
+def make_display(name: str | None, backend: str) -> Display:
     """The display that was asked for, else ``rich`` on a terminal and ``plain`` elsewhere.
+
+    The latter also, with a warning, for one that does not run on ``backend``: no screen is worth a run.
 
     Raises:
         UsageError: for a display or a setting that does not exist.
     """
     record, args = component_settings("displays", name or default_display())
+    if backend not in record.backends:
+        instead = default_display()
+        warnings.warn(
+            f"the display {record.name!r} runs on {' and '.join(record.backends)} only, and the back-end is {backend}: "
+            f"{instead!r} shows the run instead",
+            stacklevel=2,
+        )
+        record, args = component_settings("displays", instead)
     with plugins.complete("displays", record.name):
         display: Display = record.factory(args)
     return display

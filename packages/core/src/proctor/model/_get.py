@@ -125,6 +125,7 @@ def _make(
     if not (slash and provider_name and model_name):
         raise UsageError(f"a model is named provider/model, for example openai/gpt-4o-mini; {name!r} is not")
     provider: ModelProvider = plugins.get("model_providers", provider_name)
+    plugins.check_backend(provider)
     args = plugins.build_args(provider, model_args)
     if api_key is None:
         plugins.require_env(provider)  # before the factory imports an SDK

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from proctor.plugins._checks import check_backend, missing_env, require_env
+from proctor.plugins._checks import check_backend, missing_env, require_env, running_backend
 from proctor.plugins._faults import Code, Fault
 from proctor.plugins._kinds import KINDS
 from proctor.plugins._manager import PluginInfo
@@ -59,6 +59,7 @@ __all__ = [
     "names",
     "origin",
     "require_env",
+    "running_backend",
     "startup",
     "used",
 ]

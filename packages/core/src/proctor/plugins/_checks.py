@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from proctor.contracts import PrerequisiteError, UsageError
 
 if TYPE_CHECKING:
-    from proctor.contracts import ModelProvider, SandboxProvider
+    from proctor.contracts import DisplayProvider, ModelProvider, ObserverProvider, SandboxProvider
 
 
 class NeedsEnv(Protocol):
@@ -51,13 +52,29 @@ def require_env(record: NeedsEnv, environ: Mapping[str, str] | None = None) -> N
         )
 
 
-def check_backend(record: ModelProvider | SandboxProvider, backend: str) -> None:
-    """Refuse a component that does not run on the async back-end in use, ``asyncio`` or ``trio``.
+def running_backend() -> str | None:
+    """The async back-end of the loop that runs here, ``asyncio`` or ``trio``; None outside of any."""
+    trio = sys.modules.get("trio")
+    if trio is not None and trio.lowlevel.in_trio_run():
+        return "trio"
+    asyncio = sys.modules.get("asyncio")
+    return None if asyncio is None or asyncio._get_running_loop() is None else "asyncio"
+
+
+def check_backend(
+    record: ModelProvider | SandboxProvider | DisplayProvider | ObserverProvider, backend: str | None = None
+) -> None:
+    """Refuse a component that does not run on the async back-end in use.
+
+    Args:
+        record: what the component's plugin says of it.
+        backend: ``asyncio`` or ``trio``; by default that of the running loop, and nothing is refused without one.
 
     Raises:
         UsageError: naming the back-end that it runs on.
     """
-    if backend not in record.backends:
+    backend = backend or running_backend()
+    if backend is not None and backend not in record.backends:
         runs_on = " and ".join(record.backends)
         raise UsageError(
             f"{record.name!r} runs on {runs_on} only, and the back-end is {backend}: use --async-backend "
