@@ -14,9 +14,7 @@ LIMITS = {5: 1.05, 40: 1.05, 400: 1.08}
 def _sampling(capacity: int, *connections: str) -> float:
     with model_server(1000, capacity) as url, folder() as logs:
         samples = capacity * SECONDS
-        evaluate(
-            logs, "--model", "openai/gpt-4o-mini", "-T", f"samples={samples}", *connections, OPENAI_BASE_URL=url
-        )
+        evaluate(logs, "--model", "openai/gpt-4o-mini", "-T", f"samples={samples}", *connections, OPENAI_BASE_URL=url)
         return sampling_seconds(the_log(logs))
 
 
