@@ -46,14 +46,19 @@ def _three_models() -> list[Figure]:
         alone = {}
         for name in SPEEDS:
             with folder() as logs:
-                evaluate(logs, "--model", f"openai-api/{name}/m", *load, **env)
+                _evaluate(logs, env, "--model", f"openai-api/{name}/m", *load)
                 alone[name] = sampling_seconds(the_log(logs))
         with folder() as logs:
-            evaluate(logs, "--model", ",".join(f"openai-api/{name}/m" for name in SPEEDS), *load, **env)
+            _evaluate(logs, env, "--model", ",".join(f"openai-api/{name}/m" for name in SPEEDS), *load)
             together = {_model(log).split("/")[1]: sampling_seconds(log) for log in logs.glob("*.eval")}
     return [
         at_most(f"three models: {name}, together / alone", together[name] / alone[name], "x", 1.2) for name in SPEEDS
     ]
+
+
+def _evaluate(logs: Path, env: dict[str, str], *arguments: str) -> None:
+    command = [PROCTOR, "eval", str(TASK), "--display", "none", "--log-dir", str(logs), *arguments]
+    run(command, env=environment(**env))
 
 
 def _model(log: Path) -> str:
