@@ -120,6 +120,7 @@ def test_requests_a_minute_are_kept(run: Any) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.filterwarnings("ignore:--max-tasks 2 makes nothing faster:UserWarning")
 async def test_two_tasks_of_one_model_share_the_limit(tmp_path: Path) -> None:
     api = Provider(capacity=8)
     one = model(api)

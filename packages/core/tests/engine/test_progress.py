@@ -95,7 +95,7 @@ class Watcher:
 
 
 def test_the_first_error_of_each_kind_is_kept_with_its_line(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("proctor.engine._run.make_display", lambda name: Watcher())
+    monkeypatch.setattr("proctor.engine._run.make_display", lambda *asked: Watcher())
     samples = [Sample(input="q", target="a") for _ in range(3)]
     run(Task(dataset=samples, solver=fail(2), scorer=includes()), fail_on_error=False)
     unit: UnitSnapshot = Watcher.last.units[0]

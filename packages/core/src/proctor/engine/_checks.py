@@ -44,6 +44,7 @@ def check_units(units: Sequence[Unit], options: RunOptions) -> None:
         if id(unit.task) not in seen:  # several models may share a task
             seen.add(id(unit.task))
             _check_sandboxes(unit)
+    _warn_crowded(units, options)
 
 
 def check_log_dir(log_dir: str, *, dry: bool = False) -> None:
@@ -112,6 +113,34 @@ def _warn_idle(unit: Unit, options: RunOptions) -> None:
             f"--max-samples {unit.max_samples} is less than the {most} connections of {unit.name!r}: a sample has one "
             "request in flight at a time as a rule, so the others stay idle; leave --max-samples out to use them all"
         )
+
+
+def _warn_crowded(units: Sequence[Unit], options: RunOptions) -> None:
+    """Warn of tasks side by side where one at a time keeps all connections busy."""
+    sharing: dict[str, list[Unit]] = {}
+    for unit in units:
+        sharing.setdefault(unit.connections.key, []).append(unit)
+    # As many as there are keys do help: each has connections of its own.
+    if options.max_tasks is None or options.max_tasks <= len(sharing):
+        return
+    crowds = [crowd for crowd in sharing.values() if len(crowd) > 1]
+    if crowds and all(_fills(unit) for crowd in crowds for unit in crowd):
+        unit = crowds[0][0]
+        _warn(
+            f"--max-tasks {options.max_tasks} makes nothing faster here: the samples of one task keep the connections "
+            f"to {unit.model.name} busy, which its tasks share; leave --max-tasks out, or raise --max-connections"
+        )
+
+
+def _fills(unit: Unit) -> bool:
+    """Whether its samples, which wait for the model most of the time, take all connections that there may be."""
+    controller = unit.connections.controller
+    most = unit.connections.gate.limit if controller is None else controller.limits.max
+    # What a sandbox holds back, or what is done there meanwhile, leaves connections idle.
+    if most is None or unit.sandbox is not None:
+        return False
+    at_once = [number for number in (unit.total, unit.max_samples) if number is not None]
+    return min(at_once, default=most) >= most
 
 
 def _warn(text: str) -> None:
