@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import os
 import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 import trio
+from repo_files import relative, tracked, tree
 
+from proctor import Task, eval
+from proctor.dataset import Sample
+from proctor.scorer import Score, Scorer, Target, accuracy, scorer
+from proctor.solver import Generate, Solver, TaskState, solver
 from proctor_testkit import OutsideNetworkError
 
 seen: list[str] = []
+
+# Tests that start a loop by themselves need their reason here: the fixture would run them on both back-ends.
+OWN_LOOPS = {
+    "packages/core/tests/engine/test_fairness.py": "only trio has a simulated clock",
+    "packages/provider-openai/tests/test_whole_call.py": "one model in three loops, of both kinds",
+    "tests/peer_scoring/peer_scoring.py": "runs in the peer's environment",
+    "tests/peer_scoring/test_scorers.py": "compares values with the peer's, whatever computed them",
+}
 
 
 @pytest.mark.anyio
@@ -29,6 +48,169 @@ async def test_the_back_end_in_use_is_the_one_asked_for(anyio_backend: str) -> N
 
 def test_both_back_ends_were_used() -> None:
     assert seen == ["asyncio", "trio"]
+
+
+# The same for runs: what is asked for is what the code of a task is in, wherever it was asked for
+
+
+def in_use() -> str:
+    """What runs the code that calls this; found by the back-ends' own means."""
+    if trio.lowlevel.in_trio_run():
+        return "trio"
+    assert asyncio.current_task() is not None
+    return "asyncio"
+
+
+@solver
+def notes_it() -> Solver:
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        state.metadata["solver"] = in_use()
+        state = await generate(state)
+        state.metadata["after a request"] = in_use()
+        return state
+
+    return solve
+
+
+@scorer(metrics=[accuracy()])
+def notes_it_too() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value=1, answer=in_use())
+
+    return score
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_task_runs_on_the_back_end_that_its_run_was_given(backend: str, tmp_path: Path) -> None:
+    task = Task(dataset=[Sample(input="q")], solver=notes_it(), scorer=notes_it_too())
+
+    [log] = eval(task, model="mock/model", display="none", log_dir=str(tmp_path), async_backend=backend)
+
+    assert log.samples is not None
+    [sample] = log.samples
+    assert sample.metadata == {"solver": backend, "after a request": backend}
+    assert [score.answer for score in (sample.scores or {}).values()] == [backend]
+
+
+CANARY = """\
+import asyncio
+
+from proctor import Task, task
+from proctor.dataset import Sample
+from proctor.solver import solver
+
+
+@solver
+def sings():
+    async def solve(state, generate):
+        try:
+            asyncio.get_running_loop()
+            name = "asyncio"
+        except RuntimeError:
+            import trio
+            name = "trio" if trio.lowlevel.in_trio_run() else "neither"
+        print(f"canary: {name}")
+        return state
+    return solve
+
+
+@task
+def canary():
+    return Task(dataset=[Sample(input="q")], solver=sings())
+"""
+
+
+@pytest.mark.parametrize(
+    ("option", "variable", "expected"),
+    [
+        (None, None, "asyncio"),
+        ("asyncio", None, "asyncio"),
+        ("trio", None, "trio"),
+        (None, "asyncio", "asyncio"),
+        (None, "trio", "trio"),
+        ("asyncio", "trio", "asyncio"),
+        ("trio", "asyncio", "trio"),
+    ],
+)
+def test_the_command_runs_on_the_back_end_that_option_and_environment_ask_for(
+    option: str | None, variable: str | None, expected: str, tmp_path: Path
+) -> None:
+    (tmp_path / "canary.py").write_text(CANARY, encoding="utf-8")
+    command = [sys.executable, "-m", "proctor", "eval", "canary.py", "--model", "mock/model", "--display", "none"]
+    options = [] if option is None else ["--async-backend", option]
+    env = os.environ | ({} if variable is None else {"PROCTOR_ASYNC_BACKEND": variable})
+
+    done = subprocess.run([*command, *options], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"canary: {expected}" in done.stdout + done.stderr
+
+
+def test_a_back_end_that_there_is_none_of_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "canary.py").write_text(CANARY, encoding="utf-8")
+    command = [sys.executable, "-m", "proctor", "eval", "canary.py", "--model", "mock/model"]
+    env = os.environ | {"PROCTOR_ASYNC_BACKEND": "curio"}
+
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+
+    assert done.returncode == 2
+    assert "PROCTOR_ASYNC_BACKEND" in done.stderr and "asyncio" in done.stderr and "trio" in done.stderr
+
+
+# Every asynchronous test of the repository runs on both
+
+test_files = [path for path in tracked() if path.suffix == ".py" and "tests" in relative(path).split("/")[:3]]
+
+
+def marks(nodes: list[ast.expr]) -> set[str]:
+    """The names in ``pytest.mark.NAME`` in these expressions."""
+    found = [each for node in nodes for each in ast.walk(node) if isinstance(each, ast.Attribute)]
+    return {each.attr for each in found if ast.unparse(each.value) == "pytest.mark"}
+
+
+def async_tests(body: list[ast.stmt], outer: set[str]) -> Iterator[tuple[str, set[str]]]:
+    """Every asynchronous test in ``body``, with all marks that count for it."""
+    for node in body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
+            outer = outer | marks([node.value])
+    for node in body:
+        if isinstance(node, ast.AsyncFunctionDef) and node.name.startswith("test"):
+            yield node.name, outer | marks(node.decorator_list)
+        elif isinstance(node, ast.ClassDef):
+            yield from async_tests(node.body, outer | marks(node.decorator_list))
+
+
+@pytest.mark.parametrize("path", test_files, ids=relative)
+def test_every_asynchronous_test_runs_on_both_back_ends(path: Path) -> None:
+    found = dict(async_tests(tree(path).body, set()))
+
+    assert [name for name, its in found.items() if "anyio" not in its] == []
+    assert [name for name, its in found.items() if its & {"asyncio", "trio"}] == []
+
+
+@pytest.mark.parametrize("path", test_files, ids=relative)
+def test_nobody_chooses_one_of_the_back_ends(path: Path) -> None:
+    """The root conftest gives both; a fixture of that name, or a parameter, would take one away."""
+    nodes = list(ast.walk(tree(path)))
+    fixtures = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "anyio_backend"]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    chosen = [ast.unparse(call) for call in calls if any(_text(each) == "anyio_backend" for each in call.args)]
+    own = [ast.unparse(call.func) for call in calls if ast.unparse(call.func) in _RUNS]
+
+    assert not fixtures
+    assert not chosen
+    assert not own or relative(path) in OWN_LOOPS
+
+
+_RUNS = ("anyio.run", "asyncio.run", "trio.run")
+
+
+def _text(node: ast.expr) -> Any:
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def test_a_reason_is_given_for_files_that_are_there() -> None:
+    assert set(OWN_LOOPS) <= {relative(path) for path in test_files}
 
 
 def test_a_connection_to_another_machine_is_refused() -> None:
