@@ -74,7 +74,7 @@ def test_no_minute_sees_more_requests_than_the_budget(rpm: int, idle: list[float
 def test_a_budget_of_tokens_makes_the_next_request_wait() -> None:
     sender = Sender(max_tpm=60_000)
 
-    assert [sender.send(2000), sender.send(500), sender.send(0)] == pytest.approx([0, 2, 0.5])
+    assert [sender.send(2000), sender.send(500), sender.send(0)] == pytest.approx([0, 2, 0])  # what costs nothing waits for nothing
 
 
 def test_tokens_are_corrected_by_what_was_used() -> None:
@@ -84,7 +84,7 @@ def test_tokens_are_corrected_by_what_was_used() -> None:
     assert sender.send(4000) == pytest.approx(3)
     sender.pacer.settle(1000)
 
-    assert sender.send(0) == pytest.approx(1)
+    assert sender.send(1) == pytest.approx(1)
 
 
 def test_tokens_of_what_was_refused_are_given_back() -> None:
@@ -107,27 +107,59 @@ def test_the_average_cost_is_what_to_expect() -> None:
     assert pacer.expected == pytest.approx(200, abs=2)
 
 
+def test_the_first_request_tells_what_the_others_cost() -> None:
+    pacer = RequestPacer(max_tpm=6000, now=Clock())
+    assert pacer.book() is None  # nobody knows what it costs
+    others = [pacer.book() for _ in range(5)]
+    assert all(turn is not None and 0 < pacer.wait(turn) < 1 for turn in others)
+    pacer.settle(200)  # two seconds' worth
+
+    assert [pacer.wait(turn) for turn in others if turn] == pytest.approx([2] * 5)
+
+
+def test_a_provider_that_never_says_what_it_used_is_not_waited_for() -> None:
+    pacer = RequestPacer(max_tpm=6000, now=Clock())
+    assert pacer.book() is None
+    pacer.settle(None)
+
+    assert [pacer.book() for _ in range(5)] == [None] * 5
+
+
 def test_many_requests_are_booked_with_the_average_and_corrected_in_all() -> None:
     sender = Sender(max_tpm=6000)
+    sender.pacer.settle(100)
+    sender.send(None)
+    for _ in range(4):
+        assert sender.send(None) == pytest.approx(1)  # 100 tokens at 100 a second
     for _ in range(5):
-        assert sender.pacer.book() is None  # nobody knows what they cost
-    for _ in range(5):
-        sender.pacer.settle(200)
-    assert sender.send(None) == pytest.approx(10)  # five times 200, at 100 a second
-    sender.pacer.settle(None)  # answered, and the provider did not say what it cost
+        sender.pacer.settle(300)
+    assert sender.send(0) == 0
+    assert sender.send(1) == pytest.approx(11)  # a second for the last, and twice 100 more for each of five
 
-    assert sender.send() == pytest.approx(2)
+
+def test_what_waits_has_taken_nothing() -> None:
+    clock = Clock()
+    pacer = RequestPacer(max_rpm=60, now=clock)
+    assert pacer.book() is None
+    killed = [pacer.book() for _ in range(40)]
+
+    assert all(turn is not None and pacer.wait(turn) == 1 for turn in killed)
+    clock.now += 1
+    assert pacer.book() is None
 
 
 class Pool:
-    """Records what is reserved of a budget that processes share."""
+    """Records what is taken of budgets that processes share."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[int, float, float, float]] = []
+        self.calls: list[tuple[float, ...]] = []
 
-    def reserve(self, at: int, now: float, cost: float, burst: float) -> float:
-        self.calls.append((at, now, cost, burst))
-        return 7.0
+    def pay(self, now: float, requests: float, tokens: float) -> float:
+        self.calls.append((now, requests, tokens))
+        return 7.0 if len(self.calls) == 1 else 0.0
+
+    def charge(self, now: float, tokens: float) -> None:
+        self.calls.append((now, tokens))
 
 
 def test_budgets_of_several_processes_are_kept_in_their_pool() -> None:
@@ -135,11 +167,11 @@ def test_budgets_of_several_processes_are_kept_in_their_pool() -> None:
     clock.now = 100.0
     pacer = RequestPacer(max_rpm=60, max_tpm=6000, pool=pool, now=clock)
     turn = pacer.book(50)
+    assert turn is not None
+    assert (pacer.wait(turn), pacer.wait(turn)) == (0, 0)  # paid for once
     pacer.settle(30)
 
-    assert turn is not None
-    assert pacer.wait(turn) == 7
-    assert pool.calls == [(0, 100, 1, 0), (1, 100, 0.5, 0), (1, 100, pytest.approx(-0.2), 0)]
+    assert pool.calls == [(100, 1, 0.5), (100, 1, 0.5), (100, pytest.approx(-0.2))]
 
 
 def test_what_is_left_of_a_window_is_spread_over_it() -> None:

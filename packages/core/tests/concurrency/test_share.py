@@ -104,22 +104,29 @@ def test_a_new_adaptive_limit_is_seen_by_all(tmp_path: Path) -> None:
 def test_the_first_to_come_finds_nothing_of_those_that_left(tmp_path: Path) -> None:
     path = tmp_path / "pool"
     code = "import sys; from pathlib import Path; from proctor.concurrency._share import SharedPool as P\n"
-    code += "p = P(Path(sys.argv[1])); p.publish(3); p.reserve(0, 1e12, 60.0, 0.0); p.take(3, static=True)"
+    code += "p = P(Path(sys.argv[1])); p.publish(3); p.pay(1e12, 60.0, 0.0); p.take(3, static=True)"
     subprocess.run([sys.executable, "-c", code, str(path)], check=True, timeout=60)
     pool = SharedPool(path)
     assert pool.adaptive == 0
-    assert pool.reserve(0, 1.0, 1.0, burst=0.0) == 0.0
+    assert pool.pay(1.0, 1.0, 0.0) == 0.0
     assert all(pool.take(10, static=True) for _ in range(10))
 
 
-def test_a_budget_is_one_for_all(tmp_path: Path) -> None:
+def test_a_budget_is_one_for_all_and_nothing_is_booked_ahead(tmp_path: Path) -> None:
     pool = SharedPool(tmp_path / "pool")
     now = 1000.0
-    assert pool.reserve(0, now, 1.0, burst=0.0) == 0.0
-    assert pool.reserve(0, now, 1.0, burst=0.0) == 1.0
-    assert pool.reserve(1, now, 5.0, burst=0.0) == 0.0  # tokens are counted apart
-    assert pool.reserve(0, now + 5, 1.0, burst=0.0) == 0.0  # nothing is saved up
-    assert pool.reserve(0, now + 5, 1.0, burst=1.0) == 0.0
+    assert pool.pay(now, 1.0, 0.0) == 0.0
+    for _ in range(5):  # who only asks takes nothing: neither from itself, nor from others when it is killed
+        assert pool.pay(now, 1.0, 0.0) == 1.0
+    assert pool.pay(now, 0.0, 5.0) == 0.0  # tokens are counted apart
+    assert pool.pay(now + 1, 1.0, 2.0) == 4.0  # one budget is short: none is charged
+    assert pool.pay(now + 1, 1.0, 0.0) == 0.0
+    pool.charge(now + 1, 3.0)
+    assert pool.pay(now + 1, 0.0, 1.0) == 7.0
+    pool.charge(now + 1, -7.0)
+    assert pool.pay(now + 1, 0.0, 1.0) == 0.0
+    assert pool.pay(now + 50, 1.0, 0.0) == 0.0  # nothing is saved up
+    assert pool.pay(now + 50, 1.0, 0.0) == 1.0
 
 
 @pytest.mark.anyio

@@ -6,18 +6,16 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from proctor.contracts import RateLimits
 
-__all__ = ["PacerState", "RequestPacer", "Reserve", "Turn"]
-
-Turn: TypeAlias = tuple[float, float, float]
-"""When a booked request may leave: its positions in the two quotas, and not before this time."""
+__all__ = ["Budget", "PacerState", "RequestPacer", "Reserve", "Turn"]
 
 LONGEST_WAIT = 60.0  # seconds between two requests, whatever a header says: a wrong one must not stop a run
 LONGEST_RESET = 600.0  # seconds; what takes longer (a day's quota) can't be spent evenly by one run
 
+_LEARNING = 0.05  # seconds between looks for the first answer, which tells what a request costs
 _SHORTEST = 1e-9  # seconds a unit: less is as good as nothing, and can't be divided by
 _BURST = 1.0  # seconds of a told quota that may be spent ahead; the provider's own bucket evens that out
 _MOVED = 1.5  # seconds by which a reset must move away to be that of a bucket; some are told in whole seconds
@@ -27,11 +25,28 @@ _SMOOTHING = 0.125  # weight of a new request in the average cost
 
 
 class Reserve(Protocol):
-    """A budget that processes share."""
+    """Budgets that processes share: of requests and of tokens, both in seconds."""
 
-    def reserve(self, at: int, now: float, cost: float, burst: float) -> float:
-        """Book ``cost`` seconds of budget ``at`` (0 requests, 1 tokens); returns the seconds to wait."""
+    def pay(self, now: float, requests: float, tokens: float) -> float:
+        """Take both costs and return 0, or take nothing and return the seconds after which to ask again."""
         ...
+
+    def charge(self, now: float, tokens: float) -> None:
+        """Take more tokens than were paid for (negative: give some back)."""
+        ...
+
+
+@dataclass(slots=True)
+class Turn:
+    """A request that waits: its positions in the provider's two quotas, and what the budgets will be charged.
+
+    A ``cost`` of None is not known yet.
+    """
+
+    request: float
+    token: float
+    cost: float | None
+    paid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,25 +141,36 @@ class _Quota:
         return 0.0 if ahead <= 0 else min(ahead * self._interval, self._until - now)
 
 
-class _Budget:
-    """So many units a minute, evenly: no minute ever sees more than that and the cost of one request."""
+class Budget:
+    """Requests and tokens, each so many seconds of a budget, spent evenly: what leaves is paid for as it leaves.
 
-    __slots__ = ("_at", "_even", "_pool", "_seconds")
+    The generic cell rate algorithm (ITU-T I.371): the time when a budget will be even again is all its state. Nothing
+    is booked ahead, so who is killed or cancelled while it waits has taken nothing from anybody.
+    """
 
-    def __init__(self, per_minute: int, at: int, pool: Reserve | None) -> None:
-        self._seconds = 60.0 / per_minute
-        self._at = at
-        self._pool = pool
-        self._even = 0.0  # when all that was booked is paid for
+    __slots__ = ("requests", "tokens")
 
-    def book(self, now: float, units: float) -> float:
-        """When ``units`` may be spent (negative ones are given back)."""
-        cost = units * self._seconds
-        if self._pool is not None:
-            return now + self._pool.reserve(self._at, now, cost, 0.0)
-        even = max(self._even, now)
-        self._even = even + cost
-        return even
+    def __init__(self, requests: float = 0.0, tokens: float = 0.0) -> None:
+        self.requests = requests
+        self.tokens = tokens
+
+    def pay(self, now: float, requests: float, tokens: float) -> float:
+        """Take both costs and return 0, or take nothing and return the seconds after which to ask again.
+
+        A cost of 0 waits for nothing.
+        """
+        wait = max(self.requests - now if requests else 0.0, self.tokens - now if tokens else 0.0)
+        if wait > 0:
+            return wait
+        if requests:
+            self.requests = max(self.requests, now) + requests
+        if tokens:
+            self.tokens = max(self.tokens, now) + tokens
+        return 0.0
+
+    def charge(self, now: float, tokens: float) -> None:
+        """Take more tokens than were paid for (negative: give some back)."""
+        self.tokens = (max(self.tokens, now) if tokens > 0 else self.tokens) + tokens
 
 
 class RequestPacer:
@@ -164,7 +190,20 @@ class RequestPacer:
         now: seconds of a clock that never goes back; the same for all processes that share a pool.
     """
 
-    __slots__ = ("_average", "_budgets", "_now", "_open", "_open_tokens", "_pacing", "_quotas", "told")
+    __slots__ = (
+        "_average",
+        "_budget",
+        "_leaving",
+        "_limited",
+        "_now",
+        "_open",
+        "_open_tokens",
+        "_pacing",
+        "_quotas",
+        "_request",
+        "_token",
+        "told",
+    )
 
     def __init__(
         self,
@@ -176,12 +215,12 @@ class RequestPacer:
     ) -> None:
         self._now = now
         self._quotas = (_Quota(), _Quota())
-        self._budgets = (
-            None if max_rpm is None else _Budget(max_rpm, 0, pool),
-            None if max_tpm is None else _Budget(max_tpm, 1, pool),
-        )
-        self._pacing = self._budgets != (None, None)
+        self._request = 60.0 / max_rpm if max_rpm else 0.0  # seconds of the budget that each costs
+        self._token = 60.0 / max_tpm if max_tpm else 0.0
+        self._budget: Reserve = pool or Budget()
+        self._limited = self._pacing = max_rpm is not None or max_tpm is not None
         self._average: float | None = None
+        self._leaving = 0  # requests that were paid for and not settled
         self._open = 0  # requests that were booked and not settled,
         self._open_tokens = 0.0  # and what they were booked with
         self.told: RateLimits | None = None
@@ -201,7 +240,7 @@ class RequestPacer:
         requests, tokens = self._quotas
         requests.hear(now, limits.requests_limit, limits.requests_remaining, limits.requests_reset)
         tokens.hear(now, limits.tokens_limit, limits.tokens_remaining, limits.tokens_reset)
-        self._pacing = self._budgets != (None, None) or requests.active(now) or tokens.active(now)
+        self._pacing = self._limited or requests.active(now) or tokens.active(now)
 
     def book(self, tokens: int | None = None) -> Turn | None:
         """Book a request; None when it may leave at once.
@@ -212,23 +251,33 @@ class RequestPacer:
         if not self._pacing:
             return None
         now = self._now()
-        cost = (self._average or 0.0) if tokens is None else tokens
+        cost = self._average if tokens is None else tokens
         self._open += 1
-        self._open_tokens += cost
+        self._open_tokens += cost or 0.0
         requests, spent = self._quotas
-        rpm, tpm = self._budgets
-        leave = now if rpm is None else rpm.book(now, 1)
-        if tpm is not None:
-            leave = max(leave, tpm.book(now, cost))
-        turn = (requests.book(now, 1), spent.book(now, cost), leave)
+        turn = Turn(requests.book(now, 1), spent.book(now, cost or 0.0), cost)
         return turn if self.wait(turn) > 0 else None
 
     def wait(self, turn: Turn) -> float:
-        """Seconds after which to ask again; 0 when the request may leave. Never more than a minute."""
+        """Seconds after which to ask again; 0 when the request may leave, and is paid for. Never more than a minute."""
         now = self._now()
         requests, tokens = self._quotas
-        wait = max(turn[2] - now, requests.wait(now, turn[0]), tokens.wait(now, turn[1]))
+        wait = max(requests.wait(now, turn.request), tokens.wait(now, turn.token))
+        if wait <= 0 and self._limited and not turn.paid:
+            wait = self._pay(now, turn)
         return min(max(wait, 0.0), LONGEST_WAIT)
+
+    def _pay(self, now: float, turn: Turn) -> float:
+        if turn.cost is None and self._average is not None:
+            turn.cost = self._average
+            self._open_tokens += turn.cost
+        if turn.cost is None and self._token and self._leaving:
+            return _LEARNING  # nobody knows yet what a request costs: the first that is answered tells
+        wait = self._budget.pay(now, self._request, (turn.cost or 0.0) * self._token)
+        if wait <= 0:
+            turn.paid = True
+            self._leaving += 1
+        return wait
 
     def settle(self, used: int | None) -> None:
         """Correct the tokens that a request was booked with by those that it used.
@@ -236,9 +285,11 @@ class RequestPacer:
         Args:
             used: 0 when it was refused or never left; None when nobody knows.
         """
-        if used:
-            average = self._average
-            self._average = used if average is None else average + (used - average) * _SMOOTHING
+        if used or used is None:  # a provider that never says what it used can't be held to it
+            average, told = self._average, used or 0.0
+            if used or average is None:
+                self._average = told if average is None else average + (told - average) * _SMOOTHING
+        self._leaving = max(0, self._leaving - 1)
         if not self._pacing:
             self._open, self._open_tokens = 0, 0.0
             return
@@ -251,9 +302,8 @@ class RequestPacer:
         more = 0.0 if used is None else used - booked
         if more:
             self._quotas[1].charge(more)
-            budget = self._budgets[1]
-            if budget is not None:
-                budget.book(self._now(), more)
+            if self._token:
+                self._budget.charge(self._now(), more * self._token)
 
     def state(self) -> PacerState:
         """What is known now, for a screen."""

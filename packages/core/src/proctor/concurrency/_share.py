@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from proctor.concurrency._gate import Gate
+from proctor.concurrency._pacing import Budget
 from proctor.concurrency._runtime import runtime_dir
 from proctor.contracts import UsageError
 
@@ -207,24 +208,22 @@ class SharedPool:
             _HEADER.pack_into(self._map, 0, magic, generation, limit, *rest)
             return int(generation)
 
-    def reserve(self, at: int, now: float, cost: float, burst: float) -> float:
-        """Seconds until ``cost`` (in seconds of a budget) may be spent; it is booked either way.
-
-        The generic cell rate algorithm (ITU-T I.371): one time, when the budget will be even again, is all its state.
-
-        Args:
-            at: 0 for requests, 1 for tokens.
-            now: monotonic seconds (one clock for all processes of a machine).
-            cost: seconds of the budget, negative to give some back.
-            burst: seconds that may be spent ahead.
-        """
+    def pay(self, now: float, requests: float, tokens: float) -> float:
+        """Take both costs from the budgets that all share, or nothing; see ``Budget.pay``."""
         with self._byte(0):
-            *head, requests, tokens = self._header()
-            times = [requests, tokens]
-            even = max(times[at], now)
-            times[at] = even + cost
-            _HEADER.pack_into(self._map, 0, *head, *times)
-            return float(max(0.0, even - now - burst))
+            *head, next_request, next_token = self._header()
+            budget = Budget(next_request, next_token)
+            wait = budget.pay(now, requests, tokens)
+            _HEADER.pack_into(self._map, 0, *head, budget.requests, budget.tokens)
+            return wait
+
+    def charge(self, now: float, tokens: float) -> None:
+        """Take more tokens than were paid for, or give some back."""
+        with self._byte(0):
+            *head, next_request, next_token = self._header()
+            budget = Budget(next_request, next_token)
+            budget.charge(now, tokens)
+            _HEADER.pack_into(self._map, 0, *head, budget.requests, budget.tokens)
 
 
 _pools: dict[Path, SharedPool] = {}
