@@ -114,8 +114,9 @@ def alone(session: nox.Session, package: str) -> None:
 def lowest(session: nox.Session, package: str) -> None:
     """One package's tests with the oldest dependencies that its pyproject allows (needs uv)."""
     # Without the SDK of OpenAI, which has bounds of its own: the test of the real SDK runs elsewhere.
-    tools = ("pytest>=8.2", "pytest-timeout>=2.3", "hypothesis>=6.100", "trio>=0.27")
-    session.install("--resolution", "lowest-direct", *tools, *_paths(package))
+    tools = ("pytest>=8.2", "pytest-timeout>=2.3", "hypothesis>=6.100")
+    paths = [f"{path}[trio]" if path.endswith("/core") else path for path in _paths(package)]
+    session.install("--resolution", "lowest-direct", *tools, *paths)
     if package == "provider-llamacpp":
         session.install("--no-deps", DEMO_MODEL)
     run_pytest(session, f"packages/{package}/tests")

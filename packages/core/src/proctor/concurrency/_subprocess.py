@@ -150,7 +150,9 @@ async def _kill_group(process: Process) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
         with anyio.CancelScope(shield=True):
-            await process.wait()
+            # Not by `wait`, see above: nobody reads the pipes now, so they do not end.
+            while process.returncode is None:  # noqa: ASYNC110
+                await anyio.sleep(0.002)
             await _gone(process.pid)
 
 

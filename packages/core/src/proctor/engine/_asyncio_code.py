@@ -41,8 +41,7 @@ class AsyncioOnlyError(RuntimeError):
 
 def explained(error: BaseException) -> BaseException:
     """``error``; or, where asyncio code on trio made it, one that says what to write, with ``error`` as its cause."""
-    trio = sys.modules.get("trio")
-    if trio is None or not trio.lowlevel.in_trio_run():
+    if not _in_trio():
         return error
     culprit = next((leaf for leaf in _leaves(error) if _is_foreign(leaf)), None)
     if culprit is None:
@@ -56,6 +55,14 @@ def explained(error: BaseException) -> BaseException:
     )
     said.__cause__ = error
     return said
+
+
+def _in_trio() -> bool:
+    trio = sys.modules.get("trio")
+    try:  # in_trio_run() is newer than the oldest trio that may be here
+        return trio is not None and trio.lowlevel.current_trio_token() is not None
+    except RuntimeError:
+        return False
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:
