@@ -155,13 +155,3 @@ def test_a_lock_that_finds_no_loop_is_named_too(tmp_path: Path) -> None:
 def test_other_errors_are_what_they_are(backend: str, tmp_path: Path) -> None:
     error = ran(in_a_solver, _own_error, backend, tmp_path).error
     assert error is not None and error.message == "RuntimeError('no loop is like this one')"
-
-
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_an_older_trio_will_do(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Given a trio without ``in_trio_run``, even in a run on asyncio, then an error is still its own."""
-    monkeypatch.delattr("trio.lowlevel.in_trio_run", raising=False)
-
-    error = ran(in_a_solver, _own_error, backend, tmp_path).error
-
-    assert error is not None and error.message == "RuntimeError('no loop is like this one')"
