@@ -294,3 +294,20 @@ def test_help_is_grouped_fits_80_columns_and_tells_the_exit_codes(
     for code in ("0", "1", "2", "3", "130", "143"):
         assert any(line.split()[:1] == [code] for line in text.partition("Exit codes:")[2].splitlines())
     assert "[PROCTOR_LOG_DIR]" in text
+
+
+@pytest.mark.parametrize(
+    ("variable", "flag", "kept", "gone"),
+    [
+        ("PROCTOR_EVAL_MAX_CONNECTIONS", "--adaptive-connections=40", "adaptive_connections", "max_connections"),
+        ("PROCTOR_EVAL_ADAPTIVE_CONNECTIONS", "--max-connections=40", "max_connections", "adaptive_connections"),
+    ],
+)
+def test_connections_said_on_the_command_line_replace_those_of_the_environment(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, variable: str, flag: str, kept: str, gone: str
+) -> None:
+    monkeypatch.setenv(variable, "5")
+    assert main(["eval", "q.py", flag]) == 0
+    [(_, _, options)] = engine.told
+    assert options[kept] == 40
+    assert gone not in options

@@ -213,3 +213,16 @@ def test_a_scorer_that_returns_nothing_is_a_reason(run: Callable[..., list[EvalL
     assert log.results is not None and log.results.metadata is not None
     outcomes = log.results.metadata["proctor"]["outcomes"]
     assert outcomes == {"total": 3, "completed": 3, "unscored:no_score": 1}
+
+
+def test_a_scorer_that_returns_no_score_object_is_told_so(run: Callable[..., list[EvalLog]]) -> None:
+    @scorer(metrics=[accuracy()])
+    def grade() -> Any:
+        async def score(state: Any, target: Any) -> Any:
+            return "C"
+
+        return score
+
+    [log] = run(Task(dataset=sums(1), scorer=grade(), name="odd"))
+    assert log.error is not None
+    assert "the scorer 'grade' returned 'C', which is no Score" in log.error.message

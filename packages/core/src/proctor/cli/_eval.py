@@ -98,14 +98,20 @@ def _show_plan(units: Sequence[Unit]) -> None:
         click.echo(f"  {unit.name}{label} · {unit.model.name} · {samples}{epochs} · {unit.id}")
 
 
+_CONNECTIONS = ("max_connections", "adaptive_connections")
+
+
 def _merged(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of the command line over those of the environment."""
     try:
         options = env_options(os.environ)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    options.update({key: value for key, value in given.items() if value is not None})
-    return options
+    said = {key: value for key, value in given.items() if value is not None}
+    for one, other in (_CONNECTIONS, _CONNECTIONS[::-1]):
+        if one in said and other not in said:
+            options.pop(other, None)  # a fixed number and a moving one: what is said nearer replaces either
+    return options | said
 
 
 def parse_eval(argv: Sequence[str]) -> tuple[list[str], dict[str, Any]]:

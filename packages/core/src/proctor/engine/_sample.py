@@ -204,6 +204,11 @@ async def _score(attempt: Attempt, state: TaskState, transcript: Transcript, lim
                 score = await scorer(state, state.target)
                 if score is None:
                     continue
+                if not isinstance(score, Score):
+                    raise TypeError(
+                        f"the scorer {name!r} returned {score!r:.100}, which is no Score: return Score(value=...), "
+                        "or None when there is nothing to score"
+                    )
                 scores[name] = score
                 transcript.event(
                     ScoreEvent(
