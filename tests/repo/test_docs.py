@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from repo_files import ROOT, relative, tracked
 
-from proctor.schema import option_table
+from proctor.schema import env_name, option_table
 
 PAGES = [
     path for path in tracked() if path.suffix == ".md" and relative(path).split("/")[0] not in {"tests", ".github"}
@@ -22,6 +22,7 @@ PAGES = [
 RUN = [path for path in PAGES if relative(path) == "README.md" or relative(path).startswith("docs/")]
 # Every page is read after the first task, so its file is there.
 SHARED_FILE = "capitals.py"
+GATES = ("connections", "samples", "tasks", "sandboxes", "subprocesses")
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -94,6 +95,17 @@ def test_every_option_is_on_the_page_about_the_command_line() -> None:
     page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 
     assert [key for key in option_table() if f"`{key}`" not in page] == []
+
+
+def test_every_limit_is_on_the_page_about_parallelism() -> None:
+    page = (ROOT / "docs" / "parallelism.md").read_text(encoding="utf-8")
+    limits = {key: option for key, option in option_table().items() if option.group == "Parallelism"}
+    gates = [line for line in page.splitlines() if line.startswith("| ")]
+
+    assert [option.flag for option in limits.values() if option.flag not in page] == []
+    for key in (*(f"max_{gate}" for gate in GATES), "adaptive_connections"):
+        names = (f"`{limits[key].flag}`", f"`{key}`", f"`{env_name(key)}`")
+        assert any(all(name in line for name in names) for line in gates)
 
 
 def test_every_command_is_on_the_page_about_the_command_line() -> None:
