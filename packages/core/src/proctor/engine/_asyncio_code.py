@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
 import traceback
 from collections.abc import Iterator
+
+from proctor.plugins import running_backend
 
 __all__ = ["AsyncioOnlyError", "explained"]
 
@@ -41,7 +42,7 @@ class AsyncioOnlyError(RuntimeError):
 
 def explained(error: BaseException) -> BaseException:
     """``error``; or, where asyncio code on trio made it, one that says what to write, with ``error`` as its cause."""
-    if not _in_trio():
+    if running_backend() != "trio":
         return error
     culprit = next((leaf for leaf in _leaves(error) if _is_foreign(leaf)), None)
     if culprit is None:
@@ -55,14 +56,6 @@ def explained(error: BaseException) -> BaseException:
     )
     said.__cause__ = error
     return said
-
-
-def _in_trio() -> bool:
-    trio = sys.modules.get("trio")
-    try:  # in_trio_run() is newer than the oldest trio that may be here
-        return trio is not None and trio.lowlevel.current_trio_token() is not None
-    except RuntimeError:
-        return False
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

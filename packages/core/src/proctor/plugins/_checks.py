@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Mapping
@@ -54,9 +55,11 @@ def require_env(record: NeedsEnv, environ: Mapping[str, str] | None = None) -> N
 
 def running_backend() -> str | None:
     """The async back-end of the loop that runs here, ``asyncio`` or ``trio``; None outside of any."""
-    trio = sys.modules.get("trio")
-    if trio is not None and trio.lowlevel.in_trio_run():
-        return "trio"
+    if trio := sys.modules.get("trio"):
+        # Not by in_trio_run(): an old trio, there for something else, must not break a run on asyncio.
+        with contextlib.suppress(RuntimeError):
+            trio.lowlevel.current_trio_token()
+            return "trio"
     asyncio = sys.modules.get("asyncio")
     return None if asyncio is None or asyncio._get_running_loop() is None else "asyncio"
 
