@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from proctor.concurrency import ConnectionPolicy, run_gates
 from proctor.contracts import ModelAPI
 from proctor.plugins import build_args
 from proctor.schema import ChatMessage, ChatMessageUser, GenerateConfig, ModelOutput, ToolInfo
@@ -29,6 +30,13 @@ def make_api(
         model, base_url=address, api_key=KEY, config=GenerateConfig(), args=build_args(record, args)
     )
     return made
+
+
+@pytest.fixture(autouse=True)
+def _fixed_connections() -> Iterator[None]:
+    """A limit that no refusal moves: a hold after refusals goes by the clock, and these tests wait for none."""
+    with run_gates(policy=ConnectionPolicy(adaptive=False)):
+        yield
 
 
 async def ask_once(
