@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +15,8 @@ from unittest import mock
 
 import pytest
 from child_processes import running
+from deadlines import killed_after
+from pty_run import PtyRun
 from run_status import until
 
 from proctor.cli import main
@@ -77,7 +81,8 @@ def test_two_evaluations_are_shown_and_changed(tmp_path: Path, capsys: pytest.Ca
 
         def both() -> Any:
             found = _status(capsys, "--all")
-            return found if len(found) == 2 and all(_waiting(run) == 24 for run in found) else None
+            ready = [run for run in found if _waiting(run) == 24 and run["samples_unfinished"] == 25]
+            return found if len(ready) == 2 else None
 
         runs = {run["pid"]: run for run in until(both)}
         # setpriv, which starts the children, becomes them: their numbers stay
@@ -117,6 +122,39 @@ def test_two_evaluations_are_shown_and_changed(tmp_path: Path, capsys: pytest.Ca
     assert main(["status"]) == 0
     assert capsys.readouterr().out.startswith("No evaluation")
     assert not list((tmp_path / "proctor").glob("*.sock")), "killed processes left theirs"
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_key_shows_what_samples_wait_for_on_the_screen_and_hides_it(tmp_path: Path, backend: str) -> None:
+    """A terminal sends SIGQUIT for Ctrl-\\; it changes nothing of the terminal's mode, nor of what Ctrl-C does."""
+    (tmp_path / "waits.py").write_text(TASK)
+    command = [sys.executable, "-m", "proctor", "eval", "waits.py", "--model", "mock/model", "--max-samples", "3"]
+    command += ["--display", "rich", "--log-dir", "logs", "--async-backend", backend]
+    with PtyRun(command, width=100, height=20, env=os.environ, cwd=str(tmp_path)) as run:
+        run.wait_for("my-api 1/1")
+        assert run.cooked, "keys that are pressed meanwhile are for others"
+        os.kill(run.process.pid, signal.SIGQUIT)
+        run.wait_for("3 unfinished samples, the longest wait first")
+        run.wait_for("waits for a place: my-api")
+        os.kill(run.process.pid, signal.SIGQUIT)
+        run.wait_until(lambda text: "unfinished" not in text)
+        os.kill(run.process.pid, signal.SIGINT)
+        assert run.finish() == 130
+        assert run.terminal.unknown == []
+
+
+def test_where_nothing_can_be_drawn_the_key_prints_it_each_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "waits.py").write_text(TASK)
+    command = [sys.executable, "-m", "proctor", "eval", "waits.py", "--model", "mock/model", "--max-samples", "3"]
+    command += ["--display", "plain", "--log-dir", "logs"]
+    with running(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process, killed_after(process):
+        assert process.stdout is not None
+        until(lambda: [_waiting(run) for run in _status(capsys)] == [2])
+        for _ in range(2):
+            process.send_signal(signal.SIGQUIT)
+            assert any("unfinished sample" in line for line in process.stdout)
 
 
 @pytest.mark.parametrize("watch", [[], ["--watch"]])

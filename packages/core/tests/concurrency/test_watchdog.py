@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import pytest
 
-from proctor.concurrency import LoopWatch, Place
+from proctor.concurrency import LoopWatch, Place, awaiting_place
 from proctor.concurrency._place import blocking_place
 
 
@@ -186,3 +186,27 @@ def test_a_place_shows_no_secrets(tmp_path: Path) -> None:
     assert place.line == 2
     assert "sk-abcdefgh" not in place.code
     assert "sys._getframe()" in place.code
+
+
+@pytest.mark.anyio
+async def test_where_a_sample_waits_is_seen_from_outside() -> None:
+    async def inner() -> None:
+        await anyio.sleep(3600)
+
+    async def outer() -> None:
+        await inner()
+
+    coroutine = outer()
+
+    async def run() -> None:
+        await coroutine
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        await anyio.wait_all_tasks_blocked()
+        place = awaiting_place(coroutine)
+        tasks.cancel_scope.cancel()
+    assert place is not None
+    assert (place.function, place.code) == ("inner", "await anyio.sleep(3600)")
+    assert awaiting_place(coroutine) is None
+    assert awaiting_place(None) is None

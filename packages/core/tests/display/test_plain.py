@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from display_snapshots import UNIT, at, finished
 
-from proctor.display import GateSnapshot, NoneDisplay, PlainDisplay, UnitSnapshot
+from proctor.display import GateSnapshot, NoneDisplay, PlainDisplay, SampleSnapshot, UnitSnapshot
 
 
 @pytest.fixture
@@ -100,6 +100,19 @@ def test_an_unknown_number_of_samples_is_said_to_be_unknown(stream: io.StringIO)
     display.update(at(2, unit))
     assert stream.getvalue().splitlines()[0].endswith("samples of unknown number")
     assert "10 done" in stream.getvalue()
+
+
+def test_what_samples_wait_for_is_listed_when_somebody_asks(stream: io.StringIO) -> None:
+    display = PlainDisplay(stream, interval=100)
+    display.start(at(0))
+    samples = tuple(SampleSnapshot(f"quiz {n}", 1, ((7.0, "tool bash"), (1.0, "subprocess: ls"))) for n in range(30))
+    display.update(replace(at(7), samples=samples))
+    display.update(at(8))
+    lines = stream.getvalue().splitlines()
+    start = lines.index("[0:07] 30 unfinished samples")
+    assert lines[start + 1] == "  quiz 0 (epoch 1): 0:07 tool bash; 0:01 subprocess: ls"
+    assert lines[start + 21 :] == ["  and 10 more: see `proctor status --all`", *lines[start + 22 :]]
+    assert len([line for line in lines if "tool bash" in line]) == 20
 
 
 def test_the_end_is_the_report(stream: io.StringIO) -> None:

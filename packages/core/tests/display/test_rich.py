@@ -20,6 +20,7 @@ from proctor.display import (
     PlainDisplay,
     RichDisplay,
     RunSnapshot,
+    SampleSnapshot,
     UnitSnapshot,
     default_display,
     report_text,
@@ -270,6 +271,24 @@ def test_a_message_stays_above_the_frame() -> None:
     assert lines[1].startswith("quiz")
     screen.display.finish(at(2, finished()), 0)
     assert screen.text().splitlines()[:2] == ["warning: model code runs unconfined", report_text([finished()])[0]]
+
+
+def test_what_samples_wait_for_has_the_room_that_is_left_while_it_is_wanted() -> None:
+    screen = Screen(width=90, height=12)
+    samples = tuple(
+        SampleSnapshot(str(n), 1 if n > 1 else 2, ((70.0 - n, "waits for my-api"), (1.0, "tool bash")))
+        for n in range(1, 40)
+    )
+    screen.display.start(at(0))
+    screen.display.update(replace(at(1), samples=samples))
+    text = screen.text()
+    lines = text.splitlines()
+    assert len(lines) <= 12
+    assert "39 unfinished samples, the longest wait first (Ctrl-\\ hides them)" in text
+    assert any(line.split() == ["1", "(epoch", "2)", "1:09", "waits", "for", "my-api"] for line in lines)
+    assert any(line.split() == ["0:01", "tool", "bash"] for line in lines)
+    screen.display.update(at(2))
+    assert "unfinished" not in screen.text()
 
 
 def test_what_task_code_prints_stands_above_the_frame_in_order(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import os
 import pty
 import struct
 import termios
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Self
 
@@ -55,9 +55,19 @@ class PtyRun:
 
     def wait_for(self, text: str) -> None:
         """Read until ``text`` stands on the screen."""
-        while text not in self.terminal.text:
+        self.wait_until(lambda shown: text in shown, repr(text))
+
+    def wait_until(self, seen: Callable[[str], bool], what: str = "it") -> None:
+        """Read until the screen shows what ``seen`` looks for."""
+        while not seen(self.terminal.text):
             if not self._read():
-                raise AssertionError(f"{text!r} never came:\n{self.terminal.text}")
+                raise AssertionError(f"{what} never came:\n{self.terminal.text}")
+
+    @property
+    def cooked(self) -> bool:
+        """Whether the terminal hands over whole lines, and makes signals of keys, as a shell leaves it."""
+        mode = termios.tcgetattr(self._master)[3]
+        return bool(mode & termios.ICANON and mode & termios.ISIG)
 
     def enter(self) -> None:
         """Press the enter key."""

@@ -6,12 +6,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from proctor.display import duration, plural
+from proctor.display import duration, operation_text, plural
 
 __all__ = ["run_text"]
 
 _LATEST = 3  # changes of a limit
-_LINE = 160  # characters of what a failed attempt said
 
 
 def run_text(run: Mapping[str, Any]) -> str:
@@ -138,29 +137,3 @@ def _samples(run: Mapping[str, Any]) -> list[str]:
     if count > len(samples):
         lines.append(f"    and {count - len(samples):,} more (--all)")
     return lines
-
-
-def operation_text(operation: Mapping[str, Any]) -> str:
-    """What an operation is, in words."""
-    what, attempt = operation["what"], operation.get("attempt", 0)
-    nth = f", attempt {attempt}" if attempt > 1 else ""
-    error = operation.get("error", "")
-    said = f"; {error if len(error) <= _LINE else error[:_LINE] + '…'}" if error else ""
-    match operation["kind"]:
-        case "gate":
-            return f"waits for a connection to {what}{nth}{said}" if attempt else f"waits for a place: {what}"
-        case "pace":
-            return f"waits for its turn at {what}{nth}{said}"
-        case "model":
-            return f"waits for {what} to answer{nth}{said}"
-        case "retry":
-            return f"asks {what} again in {operation['left']:.0f} s{nth}{said}"
-        case "tool":
-            return f"tool {what}"
-        case "sandbox":
-            return f"sandbox: {what}"
-        case "subprocess":
-            return f"subprocess: {what}"
-        case "log":
-            return f"waits for the log: {what}"
-    return f"runs code of its own{f', in {what}' if what else ''}"

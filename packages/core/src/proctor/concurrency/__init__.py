@@ -16,7 +16,7 @@ from proctor.concurrency._connections import ConnectionPolicy, Connections, Wish
 from proctor.concurrency._cpu import CpuBudget, cpu_budget
 from proctor.concurrency._gate import Gate
 from proctor.concurrency._pacing import PacerState, RequestPacer, Turn
-from proctor.concurrency._place import Place
+from proctor.concurrency._place import Place, awaiting_place
 from proctor.concurrency._run import (
     all_connections,
     concurrency,
@@ -58,6 +58,7 @@ __all__ = [
     "activity",
     "all_connections",
     "ask",
+    "awaiting_place",
     "begin_activity",
     "collect",
     "concurrency",

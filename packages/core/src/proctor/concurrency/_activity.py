@@ -61,9 +61,10 @@ class Activity:
         attempt: how often it was begun (``retry_on_error``).
         running: its operations, in the order in which they began.
         events: its transcript so far.
+        coroutine: what runs it.
     """
 
-    __slots__ = ("attempt", "epoch", "events", "id", "running", "started")
+    __slots__ = ("attempt", "coroutine", "epoch", "events", "id", "running", "started")
 
     def __init__(self, id: int | str, epoch: int) -> None:
         self.id = id
@@ -72,6 +73,7 @@ class Activity:
         self.attempt = 1
         self.running: dict[Running, None] = {}
         self.events: Sequence[Any] = ()
+        self.coroutine: object = None
 
     def operations(self) -> list[Operation]:
         """What it does now, the longest first; empty when it runs code of its own."""

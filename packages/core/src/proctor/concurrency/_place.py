@@ -12,7 +12,7 @@ from types import FrameType
 
 from proctor.schema import redact_text
 
-__all__ = ["Place", "blocking_place"]
+__all__ = ["Place", "awaiting_place", "blocking_place"]
 
 _LOOPS = ("anyio", "asyncio", "trio", "uvloop", "outcome", "sniffio")
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
@@ -60,6 +60,21 @@ def blocking_place(frame: FrameType) -> Place:
         if rank == 1 and installed is None:
             installed = _place(each)
     return installed or _place(frame)
+
+
+def awaiting_place(coroutine: object) -> Place | None:
+    """The innermost line of the task's own code in which a coroutine waits; None when it runs, or waits elsewhere.
+
+    It does not see into other tasks, such as those of a task group.
+    """
+    found: FrameType | None = None
+    now: object = coroutine
+    while now is not None:
+        frame = getattr(now, "cr_frame", None) or getattr(now, "gi_frame", None) or getattr(now, "ag_frame", None)
+        if isinstance(frame, FrameType) and _rank(frame.f_code.co_filename) == 0:
+            found = frame
+        now = getattr(now, "cr_await", None) or getattr(now, "gi_yieldfrom", None) or getattr(now, "ag_await", None)
+    return None if found is None else _place(found)
 
 
 def _outwards(frame: FrameType) -> Iterator[FrameType]:

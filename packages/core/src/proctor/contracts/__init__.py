@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         MetricSnapshot,
         RunMessage,
         RunSnapshot,
+        SampleSnapshot,
         UnitSnapshot,
         UnitStatus,
     )
@@ -82,6 +83,7 @@ __all__ = [
     "RunStart",
     "RunnerProvider",
     "SampleEnd",
+    "SampleSnapshot",
     "SandboxConnection",
     "SandboxDriver",
     "SandboxEnvironment",
@@ -108,6 +110,7 @@ _HOME = {
     "MetricSnapshot": "_display",
     "RunMessage": "_display",
     "RunSnapshot": "_display",
+    "SampleSnapshot": "_display",
     "UnitSnapshot": "_display",
     "UnitStatus": "_display",
     "PrerequisiteError": "_errors",

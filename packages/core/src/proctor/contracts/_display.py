@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 __all__ = [
     "Display",
@@ -14,6 +14,7 @@ __all__ = [
     "MetricSnapshot",
     "RunMessage",
     "RunSnapshot",
+    "SampleSnapshot",
     "UnitSnapshot",
     "UnitStatus",
 ]
@@ -91,6 +92,19 @@ class GateSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class SampleSnapshot:
+    """A sample that is under way.
+
+    ``doing`` says what it does or waits for, each with the seconds so far, the longest first: parallel branches do
+    several things at once.
+    """
+
+    name: str
+    epoch: int
+    doing: tuple[tuple[float, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunMessage:
     """A sentence for the person who watches the run."""
 
@@ -100,12 +114,17 @@ class RunMessage:
 
 @dataclass(frozen=True, slots=True)
 class RunSnapshot:
-    """The whole run at one moment. ``elapsed`` is in seconds since its start; ``messages`` are the latest few."""
+    """The whole run at one moment. ``elapsed`` is in seconds since its start; ``messages`` are the latest few.
+
+    ``samples`` are those that are under way, the longest wait first, when a person wants to see them (the key Ctrl-\\),
+    else ``None``.
+    """
 
     units: tuple[UnitSnapshot, ...] = ()
     gates: tuple[GateSnapshot, ...] = ()
     elapsed: float = 0.0
     messages: tuple[RunMessage, ...] = ()
+    samples: tuple[SampleSnapshot, ...] | None = None
 
 
 class Display(ABC):
@@ -131,6 +150,10 @@ class Display(ABC):
             def message(self, text: str, level: MessageLevel = "info") -> None:
                 print(text)
     """
+
+    draws_over: ClassVar[bool] = False
+    """Whether a picture takes the place of the one before. Then what a person asked to see (``samples``) is in all of
+    them, until they ask again; otherwise in one only."""
 
     @abstractmethod
     def start(self, snapshot: RunSnapshot) -> None:

@@ -7,7 +7,15 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
-from proctor.contracts import Display, GateSnapshot, MetricSnapshot, RunMessage, RunSnapshot, UnitSnapshot
+from proctor.contracts import (
+    Display,
+    GateSnapshot,
+    MetricSnapshot,
+    RunMessage,
+    RunSnapshot,
+    SampleSnapshot,
+    UnitSnapshot,
+)
 
 if TYPE_CHECKING:
     from proctor.display._none import NoneDisplay
@@ -17,6 +25,7 @@ if TYPE_CHECKING:
     from proctor.display._results import unit_from_log
     from proctor.display._rich import RichDisplay
     from proctor.display._text import duration, plural
+    from proctor.display._waits import operation_text
 
 __all__ = [
     "Display",
@@ -27,12 +36,14 @@ __all__ = [
     "RichDisplay",
     "RunMessage",
     "RunSnapshot",
+    "SampleSnapshot",
     "UnitSnapshot",
     "default_display",
     "duration",
     "error_place",
     "error_text",
     "none_display",
+    "operation_text",
     "plain_display",
     "plural",
     "report_text",
@@ -50,6 +61,7 @@ _HOME = {
     "duration": "_text",
     "error_place": "_place",
     "error_text": "_place",
+    "operation_text": "_waits",
     "plural": "_text",
     "report_text": "_report",
     "score_text": "_report",

@@ -11,7 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from proctor.contracts import RunSnapshot, UnitSnapshot
+from proctor.contracts import RunSnapshot, SampleSnapshot, UnitSnapshot
 from proctor.display._gates import GateTrends
 from proctor.display._pace import Pace
 from proctor.display._text import counts, duration, headline, number, plural, retry_parts, shorten, tokens
@@ -37,14 +37,39 @@ def live_view(
 ) -> RenderableType:
     """The frame for a terminal of ``width`` x ``height`` characters; what does not fit is left out and counted."""
     room = max(1, height - 5)
+    if snapshot.samples is not None:
+        room = max(1, min(len(snapshot.units), room // 2))
     places = _visible(snapshot.units, room)
     parts: list[RenderableType] = [_unit_table(snapshot, places, paces, width)]
     hidden = Counter(unit.status for place, unit in enumerate(snapshot.units) if place not in places)
     if hidden:
         more = ", ".join(f"{count} {status}" for status, count in hidden.items())
         parts.append(Text(f"  and {more}", style="dim", no_wrap=True, overflow="ellipsis"))
-    parts.extend(_foot(snapshot, gates, width))
+    foot = _foot(snapshot, gates, width)
+    parts.extend(foot)
+    if snapshot.samples is not None:
+        parts.extend(_samples(snapshot.samples, width, height - 2 - len(places) - len(foot) - bool(hidden)))
     return Group(*parts)
+
+
+def _samples(samples: Sequence[SampleSnapshot], width: int, room: int) -> list[RenderableType]:
+    """The samples that wait the longest in ``room`` lines, with a line of its own for each thing that one does."""
+    lines = [Text(f"{plural(len(samples), 'unfinished sample')}, the longest wait first (Ctrl-\\ hides them)")]
+    names = max((len(_sample_name(sample)) for sample in samples), default=0)
+    names = min(names, width // 2)
+    for sample in samples:
+        for place, (seconds, what) in enumerate(sample.doing):
+            name = "" if place else shorten(_sample_name(sample), names)
+            lines.append(Text(f"  {name:<{names}}  {duration(seconds):>5}  {what}"))
+    shown: list[RenderableType] = []
+    for line in lines[: max(1, room)]:
+        line.no_wrap, line.overflow = True, "ellipsis"
+        shown.append(line)
+    return shown
+
+
+def _sample_name(sample: SampleSnapshot) -> str:
+    return sample.name if sample.epoch == 1 else f"{sample.name} (epoch {sample.epoch})"
 
 
 def _visible(units: Sequence[UnitSnapshot], room: int) -> list[int]:

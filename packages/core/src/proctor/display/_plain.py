@@ -15,6 +15,7 @@ from proctor.display._text import counts, duration, headline, number, plural, re
 __all__ = ["PlainDisplay", "write_line"]
 
 _ASCII = str.maketrans({"·": "|", "±": "+/-", "…": "...", "—": "-", "↑": "+", "↓": "-"})
+_MOST_SAMPLES = 20
 _MOST_UNITS = 6  # more running units than this share one line
 
 
@@ -61,6 +62,7 @@ class PlainDisplay(Display):
     def update(self, snapshot: RunSnapshot) -> None:
         """Write a line when a unit ended or the interval passed."""
         self._note(snapshot)
+        self._samples(snapshot)
         for place, unit in enumerate(snapshot.units):
             self._errors(snapshot, place, unit)
             if unit.status in ("done", "error", "cancelled") and place not in self._ended:
@@ -87,6 +89,17 @@ class PlainDisplay(Display):
         for place, unit in enumerate(snapshot.units):
             if unit.status in ("running", "scoring"):
                 self._paces.setdefault(place, Pace()).note(snapshot.elapsed, unit.done)
+
+    def _samples(self, snapshot: RunSnapshot) -> None:
+        """Write what unfinished samples wait for, each time that somebody asks for it."""
+        if snapshot.samples is None:
+            return
+        self._write(f"[{duration(snapshot.elapsed)}] {plural(len(snapshot.samples), 'unfinished sample')}")
+        for sample in snapshot.samples[:_MOST_SAMPLES]:
+            doing = "; ".join(f"{duration(seconds)} {what}" for seconds, what in sample.doing)
+            self._write(f"  {sample.name} (epoch {sample.epoch}): {doing}")
+        if len(snapshot.samples) > _MOST_SAMPLES:
+            self._write(f"  and {len(snapshot.samples) - _MOST_SAMPLES:,} more: see `proctor status --all`")
 
     def _errors(self, snapshot: RunSnapshot, place: int, unit: UnitSnapshot) -> None:
         """Tell of the first error of each kind when it comes: it may be a fault that every sample will have."""

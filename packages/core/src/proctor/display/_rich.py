@@ -34,6 +34,8 @@ class RichDisplay(Display):
         clock: seconds of a clock that never goes back.
     """
 
+    draws_over = True
+
     def __init__(self, console: Console | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console or Console(highlight=False)
         self._frame = Frame(self._console)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +25,12 @@ from proctor.engine._progress import RunProgress
 from proctor.engine._run_unit import UnitRun
 from proctor.engine._schedule import run_units
 from proctor.engine._screen import Screen, make_display
-from proctor.engine._signals import stop_signals
+from proctor.engine._signals import key_signals, stop_signals
 from proctor.engine._spec import revision
 from proctor.engine._status import RunStatus
+from proctor.engine._tuning import tuned_interpreter
 from proctor.engine._unit import Unit
+from proctor.engine._waits import sample_snapshots
 from proctor.log import now_iso_seconds
 from proctor.model import Model, close_models, run_models
 from proctor.sandbox import cleanup_sandboxes, configure_sandboxes
@@ -61,28 +62,8 @@ def run(
         settings["use_uvloop"] = _installed("uvloop")
     elif resolved.async_backend == "trio" and not _installed("trio"):
         raise UsageError("--async-backend trio needs the trio package: pip install 'proctor-core[trio]'")
-    with _tuned_interpreter():
+    with tuned_interpreter():
         return anyio.run(run_resolved, tasks, model, resolved, backend=resolved.async_backend, backend_options=settings)
-
-
-@contextmanager
-def _tuned_interpreter() -> Iterator[None]:
-    """Collect garbage less often, and let no thread keep the event loop waiting for long.
-
-    A sample makes hundreds of short-lived objects that reference counts free already: the usual thresholds cost an
-    eighth of the engine's time, most of it in looking again at modules that stay. A thread that encodes a log may hold
-    the interpreter for 5 ms at a time by default, for which a hundred answers then wait.
-    """
-    threshold, interval = gc.get_threshold(), sys.getswitchinterval()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
-    sys.setswitchinterval(0.001)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(interval)
-        gc.set_threshold(*threshold)
-        gc.unfreeze()
 
 
 def _backend() -> str:
@@ -134,7 +115,7 @@ async def run_resolved(
                 return RunResult([], 0, tuple(units))
             observers.start()
             current = _Run(units, options, observers)
-            screen = Screen(display, current.progress.snapshot)
+            screen = Screen(display, current.progress.snapshot, lambda: sample_snapshots(current.progress.units))
             return await current.run(screen)
         finally:
             with anyio.CancelScope(shield=True):
@@ -164,7 +145,7 @@ class _Run:
             self._announce()
             stop = anyio.CancelScope()
             try:
-                with stop_signals(self._signalled, stop.cancel), stop:
+                with stop_signals(self._signalled, stop.cancel), key_signals(self._screen.toggle_samples), stop:
                     await self._all_units()
             except BaseExceptionGroup:
                 # What a cancelled sample raised on its way out is in its record; the signal is what ended the run.

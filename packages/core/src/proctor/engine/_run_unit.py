@@ -166,7 +166,8 @@ class UnitRun:
             begin_activity(doer)
             retries: list[EvalRetryError] = []
             while True:
-                done = await run_sample(self.unit, sample, wanted.epoch, self._tally.scorers, self._cancelled)
+                doer.coroutine = run = run_sample(self.unit, sample, wanted.epoch, self._tally.scorers, self._cancelled)
+                done = await run
                 if done.error is None or len(retries) >= self.unit.retry_on_error:
                     break
                 self._tally.add_usage(done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import queue
 import sys
 import threading
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from proctor import plugins
-from proctor.contracts import Display, MessageLevel, RunSnapshot
+from proctor.contracts import Display, MessageLevel, RunSnapshot, SampleSnapshot
 from proctor.display import default_display
 
 __all__ = ["Screen", "component_settings", "make_display"]
@@ -51,9 +52,16 @@ def component_settings(kind: str, spec: str) -> tuple[Any, Any]:
 class Screen:
     """Calls a display on its own thread; a display that raises is turned off with one warning."""
 
-    def __init__(self, display: Display, snapshot: Callable[[], RunSnapshot]) -> None:
+    def __init__(
+        self,
+        display: Display,
+        snapshot: Callable[[], RunSnapshot],
+        samples: Callable[[], tuple[SampleSnapshot, ...]] = tuple,
+    ) -> None:
         self._display = display
-        self._snapshot = snapshot
+        self._counters = snapshot
+        self._samples = samples
+        self._wanted = False
         self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._broken = False
         self._thread = threading.Thread(target=self._run, name="proctor-display", daemon=True)
@@ -65,6 +73,10 @@ class Screen:
     def message(self, text: str, level: MessageLevel = "info") -> None:
         """Show a sentence."""
         self._queue.put(lambda: self._display.message(text, level))
+
+    def toggle_samples(self) -> None:
+        """Show what the unfinished samples wait for; on a screen that is drawn over, until this is called again."""
+        self._wanted = not self._wanted
 
     def finish(self, exit_code: int) -> None:
         """Show the results and wait until they are shown."""
@@ -83,6 +95,13 @@ class Screen:
             if call is None:
                 return
             self._show(call)
+
+    def _snapshot(self) -> RunSnapshot:
+        snapshot = self._counters()
+        if not self._wanted:
+            return snapshot
+        self._wanted = self._display.draws_over
+        return dataclasses.replace(snapshot, samples=self._samples())
 
     def _show(self, call: Callable[[], None]) -> None:
         if self._broken:

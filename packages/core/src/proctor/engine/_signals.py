@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends the run in an orderly way, the second at once."""
+"""Ctrl-C and SIGTERM: the first ends the run in an orderly way, the second at once. Ctrl-\\ shows what samples do."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
 from anyio.lowlevel import current_token
 
-__all__ = ["stop_signals"]
+__all__ = ["key_signals", "stop_signals"]
 
 _SHOW_CURSOR = b"\x1b[?25h"
 
@@ -50,3 +50,29 @@ def stop_signals(note: Callable[[int], None], stop: Callable[[], None]) -> Itera
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def key_signals(pressed: Callable[[], None]) -> Iterator[None]:
+    """Call ``pressed`` when a person presses Ctrl-\\ (or Ctrl-T, on systems that have it) in the code inside.
+
+    A terminal makes signals of these keys. So its mode stays as it is, and nothing is read that is meant for others: a
+    debugger, ``input()``, the next command. Who has a handler of their own for one of the signals keeps it.
+
+    Args:
+        pressed: called at once, even while something blocks the event loop; it must not wait.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    keys = [number for name in ("SIGQUIT", "SIGINFO") if (number := getattr(signal, name, None)) is not None]
+    ours = [number for number in keys if signal.getsignal(number) is signal.SIG_DFL]
+    for number in ours:
+        with suppress(ValueError, OSError):
+            signal.signal(number, lambda number, frame: pressed())
+    try:
+        yield
+    finally:
+        for number in ours:
+            with suppress(ValueError, OSError):
+                signal.signal(number, signal.SIG_DFL)

@@ -16,24 +16,21 @@ from datetime import datetime
 from typing import Any
 
 from proctor.concurrency import (
-    Activity,
     Connections,
     Gate,
     LoopWatch,
-    Operation,
     RunSocket,
     all_connections,
     named_gates,
-    settled,
     used_subprocess_gate,
 )
 from proctor.contracts import UsageError
 from proctor.engine._options import RunOptions
 from proctor.engine._progress import RunProgress, UnitProgress
 from proctor.engine._steer import Change, set_limit
+from proctor.engine._waits import unfinished_samples
 from proctor.model import Model
 from proctor.sandbox import sandbox_gates
-from proctor.schema import redact_text
 
 __all__ = ["RunStatus"]
 
@@ -102,8 +99,7 @@ class RunStatus:
         """
         units = self._progress.units
         lag, longest, place = self._watch.state()
-        samples = [_sample(unit, each) for unit in units for each in settled(unit.unfinished)]
-        samples.sort(key=lambda sample: -sample["operations"][0]["seconds"])
+        samples = unfinished_samples(units)
         return {
             **self._about,
             "started": datetime.fromtimestamp(self._began).astimezone().isoformat(timespec="seconds"),
@@ -205,42 +201,3 @@ def _retries(models: Sequence[Model]) -> Iterator[dict[str, Any]]:
         if model.retries or model.last_error:
             kinds = dict(model.retries)
             yield {"model": model.name, "role": model.role, "kinds": kinds, "last_error": model.last_error}
-
-
-def _sample(unit: UnitProgress, activity: Activity) -> dict[str, Any]:
-    return {
-        "task": unit.unit.name,
-        "model": unit.unit.model.name,
-        "id": activity.id,
-        "epoch": activity.epoch,
-        "attempt": activity.attempt,
-        "seconds": round(time.monotonic() - activity.started, 1),
-        "operations": [_operation(each) for each in activity.operations() or [_own_code(activity)]],
-    }
-
-
-def _operation(operation: Operation) -> dict[str, Any]:
-    told: dict[str, Any] = {"kind": operation.kind, "what": redact_text(operation.what[:200])}
-    told["seconds"] = round(operation.seconds, 1)
-    if operation.attempt:
-        told["attempt"] = operation.attempt
-    if operation.left is not None:
-        told["left"] = round(operation.left, 1)
-    if operation.error:
-        told["error"] = operation.error
-    return told
-
-
-def _own_code(activity: Activity) -> Operation:
-    """Nothing that the core does is under way: it is code of the task's own, since the latest event."""
-    spans: list[str] = []
-    events = activity.events
-    for event in events[:]:
-        if event.event == "span_begin":
-            spans.append(event.name)
-        elif event.event == "span_end" and spans:
-            spans.pop()
-    seconds = time.monotonic() - activity.started
-    if events and isinstance(stamp := events[-1].timestamp, str):
-        seconds = min(seconds, max(0.0, time.time() - datetime.fromisoformat(stamp).timestamp()))
-    return Operation("code", " > ".join(spans), seconds)
