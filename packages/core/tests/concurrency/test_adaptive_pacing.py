@@ -74,7 +74,8 @@ def test_no_minute_sees_more_requests_than_the_budget(rpm: int, idle: list[float
 def test_a_budget_of_tokens_makes_the_next_request_wait() -> None:
     sender = Sender(max_tpm=60_000)
 
-    assert [sender.send(2000), sender.send(500), sender.send(0)] == pytest.approx([0, 2, 0])  # what costs nothing waits for nothing
+    # What costs nothing waits for nothing.
+    assert [sender.send(2000), sender.send(500), sender.send(0)] == pytest.approx([0, 2, 0])
 
 
 def test_tokens_are_corrected_by_what_was_used() -> None:
