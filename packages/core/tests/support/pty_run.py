@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import signal
 import struct
 import termios
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,12 @@ from child_processes import running
 from terminal_emulator import Terminal
 
 __all__ = ["PtyRun"]
+
+
+def _as_from_a_shell() -> None:
+    """What was started in the background ignores these, and so would its children."""
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class PtyRun:
@@ -42,6 +49,7 @@ class PtyRun:
             stdout=slave,
             stderr=slave,
             cwd=cwd,
+            preexec_fn=_as_from_a_shell,
             env={"TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **clean},
         )
         self.process = self._stack.enter_context(program)
