@@ -29,7 +29,7 @@ from proctor.concurrency._run import (
     used_subprocess_gate,
 )
 from proctor.concurrency._socket import RunSocket, ask, has_run_sockets, run_sockets
-from proctor.concurrency._subprocess import kill_groups, subprocess
+from proctor.concurrency._subprocess import kill_groups, process_exists, subprocess
 from proctor.concurrency._watchdog import LoopState, LoopWatch, Stall, loop_watch, use_loop_watch
 
 __all__ = [
@@ -70,6 +70,7 @@ __all__ = [
     "kill_groups",
     "loop_watch",
     "named_gates",
+    "process_exists",
     "run_gates",
     "run_sockets",
     "settled",

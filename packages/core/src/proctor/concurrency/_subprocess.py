@@ -16,7 +16,7 @@ from proctor.concurrency._activity import doing
 from proctor.concurrency._run import subprocess_gate
 from proctor.contracts import ExecResult, OutputLimitExceededError
 
-__all__ = ["kill_groups", "subprocess"]
+__all__ = ["kill_groups", "process_exists", "subprocess"]
 
 _CHUNK = 65536
 _DYING = 0.25  # seconds
@@ -94,7 +94,7 @@ async def kill_groups(groups: Iterable[int]) -> None:
     """
     killed = []
     for group in groups:
-        if _exists(group):
+        if process_exists(group):
             continue  # its first process has ended, so this is a new one that was given the same number
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(group, signal.SIGKILL)
@@ -182,7 +182,7 @@ def _alive(group: int) -> bool:
     return True
 
 
-def _exists(pid: int) -> bool:
+def process_exists(pid: int) -> bool:
     """Whether there is a process with this number."""
     try:
         os.kill(pid, 0)

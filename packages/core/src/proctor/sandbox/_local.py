@@ -14,7 +14,7 @@ from typing import Any, Literal, overload
 import anyio
 from anyio import to_thread
 
-from proctor.concurrency import kill_groups, subprocess
+from proctor.concurrency import kill_groups, process_exists, subprocess
 from proctor.contracts import (
     ExecResult,
     OutputLimitExceededError,
@@ -183,17 +183,7 @@ def _reap() -> list[str]:
     removed = []
     for directory in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
         owner = directory.name.removeprefix(_PREFIX).partition("-")[0]
-        if owner.isdecimal() and not _alive(int(owner)) and directory.stat().st_uid == os.geteuid():
+        if owner.isdecimal() and not process_exists(int(owner)) and directory.stat().st_uid == os.geteuid():
             _remove(directory)
             removed.append(str(directory))
     return removed
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
