@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         UnitStatus,
     )
     from proctor.contracts._errors import PrerequisiteError, UsageError
-    from proctor.contracts._logstore import LogSink, LogStore, Stat
+    from proctor.contracts._logstore import LogBusyError, LogLease, LogSink, LogStore, Stat
     from proctor.contracts._mock import MockArgs
     from proctor.contracts._model import CallRecord, ModelAPI, RateLimits, Retry, current_call, record_call
     from proctor.contracts._observer import (
@@ -60,6 +60,8 @@ __all__ = [
     "DisplayProvider",
     "ExecResult",
     "GateSnapshot",
+    "LogBusyError",
+    "LogLease",
     "LogSink",
     "LogStore",
     "LogStoreProvider",
@@ -115,6 +117,8 @@ _HOME = {
     "UnitStatus": "_display",
     "PrerequisiteError": "_errors",
     "UsageError": "_errors",
+    "LogBusyError": "_logstore",
+    "LogLease": "_logstore",
     "LogSink": "_logstore",
     "LogStore": "_logstore",
     "Stat": "_logstore",

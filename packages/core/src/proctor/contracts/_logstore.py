@@ -5,8 +5,35 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import ClassVar, Self
 
-__all__ = ["LogSink", "LogStore", "Stat"]
+from proctor.contracts._errors import UsageError
+
+__all__ = ["LogBusyError", "LogLease", "LogSink", "LogStore", "Stat"]
+
+
+class LogBusyError(UsageError):
+    """A log is written or held by somebody else, who is alive.
+
+    Args:
+        name: of the log, in its store.
+        host: where the holder runs, when that is known.
+        pid: its process there.
+        since: when it began, in seconds since the epoch.
+    """
+
+    def __init__(
+        self, name: str, *, host: str | None = None, pid: int | None = None, since: float | None = None
+    ) -> None:
+        self.name, self.host, self.pid, self.since = name, host, pid, since
+        who = f"process {pid}" if pid is not None else "another process"
+        if host is not None:
+            who += f" on {host}"
+        if since is not None:
+            who += f" since {datetime.fromtimestamp(since, UTC):%Y-%m-%d %H:%M:%S} UTC"
+        super().__init__(f"{name} is in use by {who}. Wait until it is done, or stop it first.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +70,45 @@ class LogSink(ABC):
         """Give up the log and its lease. Harmless when called twice."""
 
 
+class LogLease:
+    """A log that is held: nobody else can hold it until ``close``, or the end of the ``with`` block.
+
+    The holder may ``replace`` the log; the lease stays with its name. This class itself holds nothing: it is the lease
+    of a store that has none.
+    """
+
+    def close(self) -> None:
+        """Let go of the log. Harmless when called twice."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
 class LogStore(ABC):
     """A place for logs, named by what follows the scheme in their location.
 
     All methods are synchronous and may be called from any thread. A missing log is a ``FileNotFoundError``.
     """
+
+    local: ClassVar[bool] = True
+    """Whether logs stay on this machine; a store that can be out of reach says no."""
+
+    def check(self, folder: str, *, dry: bool = False) -> None:
+        """Look whether logs can be written to ``folder``, before anything is spent on samples for it.
+
+        Args:
+            folder: as for ``list``.
+            dry: change nothing there.
+
+        Raises:
+            UsageError: they can't; the message says why and what to do.
+        """
+        return  # a store that says nothing is asked by the first write
 
     @abstractmethod
     def create(self, name: str) -> LogSink:
@@ -87,5 +148,19 @@ class LogStore(ABC):
         """Remove the log."""
 
     def live(self, name: str) -> bool:
-        """Whether a process is writing the log now, as far as the store can tell."""
+        """Whether a process is writing or holding the log now, as far as the store can tell."""
         return False
+
+    def hold(self, name: str) -> LogLease:
+        """Claim an existing log for a resume or an edit; of all who try at once, one succeeds.
+
+        A store that overrides nothing refuses a log that is ``live`` and can't keep two holders apart.
+
+        Raises:
+            LogBusyError: a process is writing it, or holds it.
+            FileNotFoundError: there is no such log.
+        """
+        if self.live(name):
+            raise LogBusyError(name)
+        self.stat(name)
+        return LogLease()

@@ -16,10 +16,10 @@ from proctor.contracts import UsageError
 from proctor.dataset import IterableDataset, MemoryDataset
 from proctor.engine._options import RunOptions
 from proctor.engine._unit import Unit
-from proctor.log import FileStore, store_for
+from proctor.log import store_for
 from proctor.model import get_model, use_models
 from proctor.registry import is_registered, registry_info
-from proctor.schema import UNUSED_FIELDS, Sample, SandboxSpec, short_uuid
+from proctor.schema import UNUSED_FIELDS, Sample, SandboxSpec
 
 __all__ = ["check_log_dir", "check_units"]
 
@@ -57,30 +57,8 @@ def check_log_dir(log_dir: str, *, dry: bool = False) -> None:
     Raises:
         UsageError: when it can't be written to, or no store is known for its scheme.
     """
-    store, place = store_for(log_dir)
-    if not isinstance(store, FileStore):
-        return
-    folder = Path(place)
-    try:
-        if dry:
-            _check_writable(folder)
-            return
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".proctor-{short_uuid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise UsageError(
-            f"no log can be written to {folder}: {error.strerror}. Name another with --log-dir or PROCTOR_LOG_DIR"
-        ) from error
-
-
-def _check_writable(folder: Path) -> None:
-    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-    if not there.is_dir():
-        raise NotADirectoryError(0, "Not a directory")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise PermissionError(0, "Permission denied")
+    store, folder = store_for(log_dir)
+    store.check(folder, dry=dry)
 
 
 def _check_threshold(unit: Unit) -> None:

@@ -5,28 +5,34 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
 
-from proctor.contracts import LogSink, LogStore, Stat
-
-fcntl: ModuleType | None
-try:
-    import fcntl
-except ImportError:  # Windows has no flock: logs there have no lease
-    fcntl = None
+from proctor.contracts import LogLease, LogSink, LogStore, Stat, UsageError
+from proctor.log._file_lease import FileLease, keeping_lease, lock, locked
 
 __all__ = ["FileStore"]
-
-_LOCK_TRIES = 100
-_LOCK_PAUSE = 0.002  # seconds
 
 
 class FileStore(LogStore):
     """Plain files. A log that is being written is locked (``flock``), so a dead run can be told from a live one."""
+
+    def check(self, folder: str, *, dry: bool = False) -> None:
+        """Make a file in the folder, and the folder; with ``dry``, look at its permissions only."""
+        path = Path(folder)
+        try:
+            if dry:
+                _check_writable(path)
+                return
+            path.mkdir(parents=True, exist_ok=True)
+            probe = path / f".proctor-{secrets.token_hex(8)}"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise UsageError(
+                f"no log can be written to {folder}: {error.strerror}. Name another with --log-dir or PROCTOR_LOG_DIR"
+            ) from error
 
     def create(self, name: str) -> LogSink:
         """A new file, made together with its folder; ``FileExistsError`` if there is one of that name."""
@@ -79,7 +85,8 @@ class FileStore(LogStore):
                 written = _stat(os.fstat(handle))
             if if_match is not None and self.stat(name).etag != if_match:
                 raise FileExistsError(errno.EEXIST, "somebody else has changed the log; read it again", name)
-            os.replace(temporary, path)
+            with keeping_lease(name, str(temporary)):
+                os.replace(temporary, path)
         except BaseException:
             with suppress(FileNotFoundError):
                 os.unlink(temporary)
@@ -93,18 +100,11 @@ class FileStore(LogStore):
 
     def live(self, name: str) -> bool:
         """Whether a process holds the lock of a log."""
-        if fcntl is None:
-            return False
-        handle = os.open(name, os.O_RDONLY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:  # a file system without locks
-            return False
-        finally:
-            os.close(handle)
-        return False
+        return locked(name)
+
+    def hold(self, name: str) -> LogLease:
+        """Take the lock of a log; where there are no locks (Windows, some network file systems), nothing is held."""
+        return FileLease(name)
 
 
 class _FileSink(LogSink):
@@ -112,7 +112,9 @@ class _FileSink(LogSink):
         self._handle = handle
         self._end = 0  # of the segments; the directory stands there
         self._reach = 0  # behind the last byte of the file that may have been written
-        _lock(handle)
+        if not lock(handle):
+            os.close(handle)
+            raise FileExistsError(errno.EEXIST, "somebody else has taken the new log")
 
     def commit(self, segment: bytes, directory: bytes | bytearray) -> None:
         offset = self._end
@@ -131,22 +133,12 @@ class _FileSink(LogSink):
             self._handle = -1
 
 
-def _lock(handle: int) -> None:
-    """Hold the lock of a new log. A reader that asks whether it is live (see ``live``) holds it for a moment."""
-    if fcntl is None:
-        return
-    for _ in range(_LOCK_TRIES):
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            _wait(_LOCK_PAUSE)
-        except OSError:  # some network file systems have no locks
-            return
-
-
-def _wait(seconds: float) -> None:
-    time.sleep(seconds)
+def _check_writable(folder: Path) -> None:
+    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise NotADirectoryError(0, "Not a directory")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise PermissionError(0, "Permission denied")
 
 
 def _write(handle: int, segment: bytes, directory: bytes | bytearray, offset: int) -> None:

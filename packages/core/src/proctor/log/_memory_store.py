@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 import time
 from collections.abc import Iterable, Iterator
 
-from proctor.contracts import LogSink, LogStore, Stat
+from proctor.contracts import LogBusyError, LogLease, LogSink, LogStore, Stat
 
 __all__ = ["MemoryStore"]
 
 
 class _File:
-    __slots__ = ("data", "live", "mtime", "version")
+    __slots__ = ("data", "mtime", "version")
 
-    def __init__(self, data: bytes = b"", *, version: int = 0, live: bool = False) -> None:
+    def __init__(self, data: bytes = b"", *, version: int = 0) -> None:
         self.data = bytearray(data)
         self.version = version
-        self.live = live
         self.mtime = time.time()
 
     def stat(self) -> Stat:
@@ -25,6 +26,7 @@ class _File:
 
 
 _files: dict[str, _File] = {}
+_holders: dict[str, tuple[LogSink | LogLease, float]] = {}  # who writes or holds a log, and since when
 _lock = threading.RLock()
 
 
@@ -36,8 +38,10 @@ class MemoryStore(LogStore):
         with _lock:
             if name in _files:
                 raise FileExistsError(name)
-            file = _files[name] = _File(live=True)
-        return _MemorySink(file)
+            file = _files[name] = _File()
+            sink = _MemorySink(name, file)
+            _holders[name] = sink, time.time()
+        return sink
 
     def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
         """The bytes ``[start, end)`` of a log."""
@@ -73,11 +77,23 @@ class MemoryStore(LogStore):
         with _lock:
             self._file(name)
             del _files[name]
+            _holders.pop(name, None)
 
     def live(self, name: str) -> bool:
-        """Whether the sink of a log is open."""
+        """Whether the sink of a log is open, or somebody holds it."""
         with _lock:
-            return self._file(name).live
+            self._file(name)
+            return name in _holders
+
+    def hold(self, name: str) -> LogLease:
+        """Claim a log that nobody in this process writes or holds."""
+        with _lock:
+            self._file(name)
+            if name in _holders:
+                raise LogBusyError(name, host=socket.gethostname(), pid=os.getpid(), since=_holders[name][1])
+            lease = _MemoryLease(name)
+            _holders[name] = lease, time.time()
+        return lease
 
     def _file(self, name: str) -> _File:
         try:
@@ -87,7 +103,8 @@ class MemoryStore(LogStore):
 
 
 class _MemorySink(LogSink):
-    def __init__(self, file: _File) -> None:
+    def __init__(self, name: str, file: _File) -> None:
+        self._name = name
         self._file = file
         self._end = 0
 
@@ -99,4 +116,18 @@ class _MemorySink(LogSink):
             self._file.mtime = time.time()
 
     def close(self) -> None:
-        self._file.live = False
+        _release(self._name, self)
+
+
+class _MemoryLease(LogLease):
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def close(self) -> None:
+        _release(self._name, self)
+
+
+def _release(name: str, holder: LogSink | LogLease) -> None:
+    with _lock:
+        if name in _holders and _holders[name][0] is holder:  # not that of a log that took the name since
+            del _holders[name]
