@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from proctor.schema import GROUPS, Option, option_table, parse_option
+from proctor.schema import GROUPS, Option, option_table, parse_option, set_option_table
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[Any]
@@ -20,6 +20,7 @@ __all__ = ["EvalCommand", "ParamType", "Value", "eval_parameters"]
 
 _REPEATED = ("pairs", "roles", "texts", "specs", "ids")
 _METAVARS: Mapping[str, str] = {"int": "N", "number": "X", "tokens": "N", "text": "TEXT"}
+_EVAL_SET = "Eval set"
 _OTHER = "Other"
 _ELSEWHERE: Mapping[str, str] = {
     "-F": " It belongs to `proctor list tasks`, which shows the tasks that have an attribute.",
@@ -111,7 +112,7 @@ class EvalCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """One section a group, in the order of the table."""
-        groups: dict[str, list[tuple[str, str]]] = {name: [] for name in (*GROUPS, _OTHER)}
+        groups: dict[str, list[tuple[str, str]]] = {name: [] for name in (_EVAL_SET, *GROUPS, _OTHER)}
         for param in self.get_params(ctx):
             if isinstance(param, click.Option) and (record := param.get_help_record(ctx)) is not None:
                 groups[getattr(param, "group", _OTHER)].append(record)
@@ -121,9 +122,10 @@ class EvalCommand(click.Command):
                     formatter.write_dl(records, col_max=28)
 
 
-def eval_parameters() -> list[click.Parameter]:
-    """A parameter for each option of an evaluation."""
-    return [EvalParameter(key, option) for key, option in option_table().items()]
+def eval_parameters(*, eval_set: bool = False) -> list[click.Parameter]:
+    """A parameter for each option of an evaluation, and those that only an eval set has when it is one."""
+    table = {**option_table(), **(set_option_table() if eval_set else {})}
+    return [EvalParameter(key, option) for key, option in table.items()]
 
 
 def _help(key: str, option: Option) -> str:
@@ -175,7 +177,8 @@ def _written_out(args: Sequence[str], options: Sequence[Option]) -> list[str]:
 
 
 def _keyed(options: Sequence[Option]) -> list[tuple[str, Option]]:
-    return [(key, option) for key, option in option_table().items() if option in options]
+    table = {**option_table(), **set_option_table()}
+    return [(key, option) for key, option in table.items() if option in options]
 
 
 def _reads_as(key: str, option: Option, text: str) -> bool:

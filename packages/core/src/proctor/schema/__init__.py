@@ -132,6 +132,10 @@ from proctor.schema._score import (
     ScoreEdit,
     Value,
 )
+from proctor.schema._set_options import (
+    EvalSetOptions,
+    set_option_table,
+)
 from proctor.schema._tool import (
     ToolCall,
     ToolCallContent,
@@ -192,6 +196,7 @@ __all__ = [
     "EvalSampleSummary",
     "EvalScore",
     "EvalScorer",
+    "EvalSetOptions",
     "EvalSpec",
     "EvalStats",
     "EvalStatus",
@@ -257,5 +262,6 @@ __all__ = [
     "redact",
     "redact_text",
     "redact_url",
+    "set_option_table",
     "short_uuid",
 ]

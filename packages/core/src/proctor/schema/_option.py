@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 __all__ = ["GROUPS", "Form", "Group", "Option"]
 
 Group: TypeAlias = Literal[
-    "Task", "Model", "Generation", "Parallelism", "Limits", "Errors", "Log", "Display", "Plugins"
+    "Eval set", "Task", "Model", "Generation", "Parallelism", "Limits", "Errors", "Log", "Display", "Plugins"
 ]
 GROUPS: tuple[Group, ...] = (
     "Task",
@@ -53,7 +53,7 @@ class Option:
         flag: how it is written on the command line; ``--a/--no-a`` for one that can be turned off, several spellings
             separated by a space.
         help: one or two sentences for a reader who knows the field.
-        group: the heading it stands under in ``proctor eval --help``.
+        group: the heading it stands under in ``proctor eval --help``; "Eval set" is for ``proctor eval-set`` alone.
         form: how its text is read; see ``Form``.
         env: the environment variable; empty = ``PROCTOR_EVAL_`` and the key in capitals.
         metavar: what stands for the value in the help.
@@ -87,3 +87,7 @@ class Option:
     def off_flags(self) -> tuple[str, ...]:
         """The spellings that turn it off."""
         return tuple(spelling.partition("/")[2] for spelling in self.flag.split() if spelling.partition("/")[2])
+
+    def variable(self, key: str) -> str:
+        """The environment variable that sets it, when ``key`` is its name in Python."""
+        return self.env or f"PROCTOR_EVAL_{key.upper()}"

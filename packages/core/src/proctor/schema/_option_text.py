@@ -11,7 +11,8 @@ from typing import Any
 
 from proctor.schema._option import Option
 from proctor.schema._option_types import check_type
-from proctor.schema._options import env_name, option_table
+from proctor.schema._options import option_table
+from proctor.schema._set_options import set_option_table
 
 __all__ = ["check_options", "env_options", "load_config", "parse_option", "parse_scalar"]
 
@@ -48,7 +49,7 @@ def parse_option(key: str, texts: str | Sequence[str]) -> Any:
     Raises:
         ValueError: if the text makes no sense; the message says what would.
     """
-    option = option_table()[key]
+    option = _declared(key)
     given = [texts] if isinstance(texts, str) else list(texts)
     if option.form in _REPEATED:
         value = _REPEATED[option.form](given)
@@ -68,32 +69,37 @@ def env_options(environ: Mapping[str, str], keys: Iterable[str] | None = None) -
     """
     found: dict[str, Any] = {}
     for key in option_table() if keys is None else keys:
-        name = env_name(key)
+        name = _declared(key).variable(key)
         text = environ.get(name, "")
         if not text:
             continue
         try:
-            several = option_table()[key].form in ("pairs", "roles", "specs")
+            several = _declared(key).form in ("pairs", "roles", "specs")
             found[key] = parse_option(key, shlex.split(text) if several else text)
         except ValueError as ex:
             raise ValueError(f"Environment variable {name}={text!r}: {ex}") from None
     return found
 
 
-def check_options(options: Mapping[str, Any]) -> None:
+def check_options(options: Mapping[str, Any], *, eval_set: bool = False) -> None:
     """Refuse option names that do not exist, values of the wrong type and numbers that are out of range.
+
+    Args:
+        options: values by key.
+        eval_set: those that only an eval set has are allowed, too.
 
     Raises:
         ValueError: with the close match, the type, or the range.
     """
-    table = option_table()
+    table = {**option_table(), **set_option_table()} if eval_set else option_table()
     for key, value in options.items():
         if key not in table:
             import difflib
 
             close = difflib.get_close_matches(key, table, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise ValueError(f"There is no option {key!r}.{hint} `proctor eval --help` lists them all.")
+            command = "proctor eval-set" if eval_set else "proctor eval"
+            raise ValueError(f"There is no option {key!r}.{hint} `{command} --help` lists them all.")
         if value is None:
             continue
         try:
@@ -101,6 +107,10 @@ def check_options(options: Mapping[str, Any]) -> None:
             _check(table[key], value)
         except ValueError as ex:
             raise ValueError(f"Option {key}={value!r}: {ex}") from None
+
+
+def _declared(key: str) -> Option:
+    return option_table().get(key) or set_option_table()[key]
 
 
 def load_config(path: str) -> dict[str, Any]:

@@ -413,4 +413,4 @@ def option_table() -> Mapping[str, Option]:
 
 def env_name(key: str) -> str:
     """The environment variable that sets the option ``key``."""
-    return option_table()[key].env or f"PROCTOR_EVAL_{key.upper()}"
+    return option_table()[key].variable(key)
