@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
-from proctor.cli._params import EvalCommand, ParamType, eval_parameters
-from proctor.cli._root import EXIT_CODES
-from proctor.cli._warnings import plain_warnings
+from proctor.cli._params import EvalCommand, eval_parameters
+from proctor.cli._running import (
+    CONTEXT,
+    EPILOG,
+    common_parameters,
+    for_machines,
+    merged_options,
+    own_output,
+    tasks_argument,
+)
 from proctor.contracts import UsageError
-from proctor.schema import env_options
 
 if TYPE_CHECKING:
     from proctor.engine import Unit
@@ -34,44 +36,18 @@ capitals (PROCTOR_EVAL_MAX_TOKENS), unless another stands in [brackets].
 """
 
 
-def _epilog() -> str:
-    lines = [f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES]
-    return "\n".join(["\b", "Exit codes:", *lines])
-
-
-class _Task(ParamType):
-    name = "task"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return [CompletionItem(incomplete, type="file")]
-
-
-def _set_env(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> None:
-    for text in values:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise click.UsageError(f"--env: {text!r} is not NAME=VALUE.", ctx)
-        os.environ[name] = value
-
-
 def _run(tasks: Sequence[str], as_json: bool, **given: Any) -> int:
-    options = _merged(given)
+    options = merged_options(given)
     if not tasks:
         raise UsageError(
             "no task was named. Give a file, a folder, file.py@task or package/task: "
             "`proctor eval FILE --model PROVIDER/MODEL`. `proctor list tasks` shows the tasks of this folder."
         )
     if as_json:
-        if options.get("display") not in (None, "none"):
-            raise UsageError(
-                f"--json needs standard output for itself, but --display {options['display']} was asked for: "
-                "leave one of the two out."
-            )
-        options["display"] = "none"
+        for_machines(options)
     from proctor.engine import run
 
-    # Standard output holds the summary and nothing else: what task code prints goes to standard error.
-    with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext(), plain_warnings():
+    with own_output(as_json):
         result = run(list(tasks), options.pop("model", None), options)
     if as_json:
         from proctor.cli._summary import plan_json, summary_json
@@ -98,22 +74,6 @@ def _show_plan(units: Sequence[Unit]) -> None:
         click.echo(f"  {unit.name}{label} · {unit.model.name} · {samples}{epochs} · {unit.id}")
 
 
-_CONNECTIONS = ("max_connections", "adaptive_connections")
-
-
-def _merged(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of the command line over those of the environment."""
-    try:
-        options = env_options(os.environ)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    said = {key: value for key, value in given.items() if value is not None}
-    for one, other in (_CONNECTIONS, _CONNECTIONS[::-1]):
-        if one in said and other not in said:
-            options.pop(other, None)  # a fixed number and a moving one: what is said nearer replaces either
-    return options | said
-
-
 def parse_eval(argv: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
     """What arguments of ``proctor eval`` stand for: tasks, and options of ``eval()``; the environment is left out.
 
@@ -134,20 +94,7 @@ eval_command = EvalCommand(
     name="eval",
     callback=_run,
     help="Evaluate TASKS: files, folders, file.py@task or package/task.\n\n" + _EXAMPLES,
-    epilog=_epilog(),
-    params=[
-        click.Argument(["tasks"], nargs=-1, type=_Task()),
-        *eval_parameters(),
-        click.Option(["as_json", "--json"], is_flag=True, help="Print a summary as JSON; implies --display none."),
-        click.Option(
-            ["--env"],
-            multiple=True,
-            metavar="NAME=VALUE",
-            expose_value=False,
-            is_eager=True,
-            callback=_set_env,
-            help="Set an environment variable first; repeat it.",
-        ),
-    ],
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EPILOG,
+    params=[tasks_argument(), *eval_parameters(), *common_parameters()],
+    context_settings=dict(CONTEXT),
 )

@@ -1,0 +1,96 @@
+"""What the commands that run evaluations have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from proctor.cli._params import ParamType
+from proctor.cli._root import EXIT_CODES
+from proctor.cli._warnings import plain_warnings
+from proctor.contracts import UsageError
+from proctor.schema import env_options
+
+__all__ = ["CONTEXT", "EPILOG", "common_parameters", "for_machines", "merged_options", "own_output", "tasks_argument"]
+
+CONTEXT: Mapping[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+EPILOG = "\n".join(["\b", "Exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES)])
+
+_CONNECTIONS = ("max_connections", "adaptive_connections")
+
+
+class _Task(ParamType):
+    name = "task"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
+def tasks_argument() -> click.Parameter:
+    """``TASKS``: files, folders, ``file.py@task``."""
+    return click.Argument(["tasks"], nargs=-1, type=_Task())
+
+
+def common_parameters() -> list[click.Parameter]:
+    """``--json`` and ``--env``."""
+    return [
+        click.Option(["as_json", "--json"], is_flag=True, help="Print a summary as JSON; implies --display none."),
+        click.Option(
+            ["--env"],
+            multiple=True,
+            metavar="NAME=VALUE",
+            expose_value=False,
+            is_eager=True,
+            callback=_set_env,
+            help="Set an environment variable first; repeat it.",
+        ),
+    ]
+
+
+def _set_env(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> None:
+    for text in values:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise click.UsageError(f"--env: {text!r} is not NAME=VALUE.", ctx)
+        os.environ[name] = value
+
+
+def merged_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the command line over those of the environment; ``given`` has every key of the command."""
+    try:
+        options = env_options(os.environ, given)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    said = {key: value for key, value in given.items() if value is not None}
+    for one, other in (_CONNECTIONS, _CONNECTIONS[::-1]):
+        if one in said and other not in said:
+            options.pop(other, None)  # a fixed number and a moving one: what is said nearer replaces either
+    return options | said
+
+
+def for_machines(options: dict[str, Any]) -> None:
+    """Take standard output from the screen, for ``--json``.
+
+    Raises:
+        UsageError: a screen was asked for.
+    """
+    if options.get("display") not in (None, "none"):
+        raise UsageError(
+            f"--json needs standard output for itself, but --display {options['display']} was asked for: "
+            "leave one of the two out."
+        )
+    options["display"] = "none"
+
+
+@contextlib.contextmanager
+def own_output(as_json: bool) -> Iterator[None]:
+    """While it runs: warnings in one line each, and nothing but the summary on a standard output that holds JSON."""
+    # What task code prints goes to standard error.
+    with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext(), plain_warnings():
+        yield
