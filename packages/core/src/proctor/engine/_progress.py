@@ -96,7 +96,7 @@ class UnitProgress:
         if kind not in self.examples and len(self.examples) < _EXAMPLES:
             self.examples[kind] = error_text(error, self.unit.task.folder)
 
-    def finish(self, log: EvalLog, seconds: float) -> None:
+    def finish(self, log: EvalLog, seconds: float | None) -> None:
         """Take over what the finished log says."""
         self.error = log.error.message if log.error else ""
         self.error_place = error_place(log.error, self.unit.task.folder) if log.error else ""
@@ -105,6 +105,14 @@ class UnitProgress:
         self.status = final.status
         self.results = final.results
         self.outcomes = Counter(final.outcomes) or self.outcomes
+
+    def take_over(self, log: EvalLog) -> None:
+        """Show ``log``, which an earlier run completed, as the end of this unit."""
+        final = unit_from_log(log)
+        self.location = log.location
+        self.started = self.recorded = self.done = final.done
+        self.input_tokens, self.output_tokens = final.input_tokens, final.output_tokens
+        self.finish(log, final.seconds)
 
     def snapshot(self) -> UnitSnapshot:
         """The counters as they are now."""
@@ -168,6 +176,12 @@ class RunProgress:
         self._context = copy_context()
         self._started = time.monotonic()
         self._messages: deque[RunMessage] = deque(maxlen=_MESSAGES)
+
+    def begin_anew(self, index: int) -> None:
+        """Set the counters of a unit that is run again back to nothing; a limit that was set by hand stays."""
+        former = self.units[index]
+        self.units[index] = UnitProgress(former.unit)
+        self.units[index].max_samples = former.max_samples
 
     def own_gates(self) -> list[Gate]:
         """The gates of models that have a limit of their own inside the one that they share."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from anyio import to_thread
 from proctor import plugins
 from proctor.concurrency import Gate, LoopWatch, Place, run_gates, tend_gates, use_loop_watch
 from proctor.contracts import RunEnd, RunRow, RunStart, UnitInfo, UsageError
+from proctor.engine._agenda import Agenda, MakeAgenda
 from proctor.engine._checks import check_log_dir, check_units
 from proctor.engine._errors import eval_error, exit_code
 from proctor.engine._load import TaskLike, find_tasks
@@ -49,9 +51,18 @@ class RunResult:
 
 
 def run(
-    tasks: TaskLike | Sequence[TaskLike], model: str | Model | Sequence[str | Model] | None, options: Mapping[str, Any]
+    tasks: TaskLike | Sequence[TaskLike],
+    model: str | Model | Sequence[str | Model] | None,
+    options: Mapping[str, Any],
+    agenda: MakeAgenda | None = None,
 ) -> RunResult:
     """Evaluate, in an event loop of its own.
+
+    Args:
+        tasks: what to evaluate.
+        model: the models.
+        options: see ``EvalOptions``.
+        agenda: decides what is done with the units that were planned.
 
     Raises:
         UsageError: for whatever is wrong before the first request.
@@ -63,7 +74,9 @@ def run(
     elif resolved.async_backend == "trio" and not _installed("trio"):
         raise UsageError("--async-backend trio needs the trio package: pip install 'proctor-core[trio]'")
     with tuned_interpreter():
-        return anyio.run(run_resolved, tasks, model, resolved, backend=resolved.async_backend, backend_options=settings)
+        return anyio.run(
+            run_resolved, tasks, model, resolved, agenda, backend=resolved.async_backend, backend_options=settings
+        )
 
 
 def _backend() -> str:
@@ -95,7 +108,10 @@ async def run_async(
 
 
 async def run_resolved(
-    tasks: TaskLike | Sequence[TaskLike], model: str | Model | Sequence[str | Model] | None, options: RunOptions
+    tasks: TaskLike | Sequence[TaskLike],
+    model: str | Model | Sequence[str | Model] | None,
+    options: RunOptions,
+    agenda: MakeAgenda | None = None,
 ) -> RunResult:
     """Evaluate with options that are checked."""
     plugins.configure(options.plugins, options.disable_plugins)
@@ -111,10 +127,11 @@ async def run_resolved(
             observers = Observers(options.observers, options.async_backend)
             check_log_dir(options.log_dir, dry=options.dry_run)
             display = make_display(options.display, options.async_backend)
+            made = Agenda() if agenda is None else await to_thread.run_sync(agenda, units)
             if options.dry_run:
                 return RunResult([], 0, tuple(units))
             observers.start()
-            current = _Run(units, options, observers)
+            current = _Run(units, options, observers, made)
             screen = Screen(display, current.progress.snapshot, lambda: sample_snapshots(current.progress.units))
             return await current.run(screen)
         finally:
@@ -124,13 +141,16 @@ async def run_resolved(
 
 
 class _Run:
-    def __init__(self, units: Sequence[Unit], options: RunOptions, observers: Observers) -> None:
+    def __init__(self, units: Sequence[Unit], options: RunOptions, observers: Observers, agenda: Agenda) -> None:
         self.units = units
         self.options = options
+        self.agenda = agenda
         self.observers = observers
         self.run_id = short_uuid()
         self.progress = RunProgress(units)
         self.logs: dict[int, EvalLog] = {}
+        self.failed: Counter[int] = Counter()
+        self._take_complete()
         self.signal: int | None = None
         self.tasks = Gate("tasks", options.max_tasks or len({unit.model.name for unit in units}) or 1)
         self.watch = LoopWatch(self._stood_still)
@@ -173,8 +193,37 @@ class _Run:
                 await run_units(self.units, self.tasks, self._one_unit)
                 tasks.cancel_scope.cancel()
 
-    async def _one_unit(self, index: int) -> None:
-        unit = UnitRun(self.units[index], self.run_id, self.progress.units[index], self.observers, self._revision)
+    def _take_complete(self) -> None:
+        """Show the units that other runs have completed as they would stand at the end of this one."""
+        for index, unit in enumerate(self.units):
+            if (log := self.agenda.complete.get(unit.id)) is not None:
+                self.logs[index] = log
+                self.progress.units[index].take_over(log)
+
+    async def _one_unit(self, index: int) -> float | None:
+        """Run a unit; how long it rests before the next attempt, in seconds, when there is one."""
+        if self.units[index].id in self.agenda.complete:
+            return None
+        if self.failed[index]:
+            self.progress.begin_anew(index)
+        await self._attempt(index)
+        if self.logs[index].status != "error":
+            return None
+        self.failed[index] += 1
+        rest = self.agenda.retries.rest(self.failed[index])
+        if rest is not None:
+            self._tell_retry(index, rest)
+        return rest
+
+    async def _attempt(self, index: int) -> None:
+        unit = UnitRun(
+            self.units[index],
+            self.run_id,
+            self.progress.units[index],
+            self.observers,
+            self._revision,
+            eval_set_id=self.agenda.eval_set_id,
+        )
         try:
             self.logs[index] = await unit.run()
         except Exception as error:
@@ -184,6 +233,13 @@ class _Run:
             if unit.log is not None:
                 self.logs[index] = unit.log
             raise
+
+    def _tell_retry(self, index: int, rest: float) -> None:
+        unit, log = self.units[index], self.logs[index]
+        why = f": {' '.join(log.error.message.split())}" if log.error else ""
+        attempt = f"attempt {self.failed[index] + 1} of {self.agenda.retries.attempts + 1}"
+        when = f"in {rest:.0f} s" if rest >= 1 else "at once"
+        self._screen.message(f"{unit.name} ({unit.model.name}) failed{why}. {attempt.capitalize()} {when}.", "warning")
 
     def _lost(self, index: int, unit: UnitRun, error: Exception) -> None:
         what = redact_text(f"{type(error).__name__}: {error}")

@@ -61,15 +61,23 @@ class UnitRun:
         progress: where its counters stand.
         observers: who is told.
         revision: the git revision for the log.
+        eval_set_id: the set that the log belongs to.
     """
 
     def __init__(
-        self, unit: Unit, run_id: str, progress: UnitProgress, observers: Observers, revision: EvalRevision | None
+        self,
+        unit: Unit,
+        run_id: str,
+        progress: UnitProgress,
+        observers: Observers,
+        revision: EvalRevision | None,
+        *,
+        eval_set_id: str | None = None,
     ) -> None:
         self.unit = unit
         self._progress = progress
         self._observers = observers
-        self.spec = eval_spec(unit, run_id, revision)
+        self.spec = eval_spec(unit, run_id, revision, eval_set_id)
         self._plan = eval_plan(unit)
         self._stats = EvalStats(started_at=now_iso_seconds())
         self._started = time.monotonic()

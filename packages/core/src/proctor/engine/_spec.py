@@ -42,11 +42,12 @@ def eval_plan(unit: Unit) -> EvalPlan:
     return EvalPlan(steps=plan_steps(unit.solver), config=loggable_config(unit.config))
 
 
-def eval_spec(unit: Unit, run_id: str, revision: EvalRevision | None) -> EvalSpec:
+def eval_spec(unit: Unit, run_id: str, revision: EvalRevision | None, eval_set_id: str | None = None) -> EvalSpec:
     """Task, model, dataset and options. Secrets are in none of them."""
     task, options = unit.task, unit.options
     info = task_info(task)
     return EvalSpec(
+        eval_set_id=eval_set_id,
         eval_id=short_uuid(),
         run_id=run_id,
         created=now_iso_seconds(),

@@ -5,8 +5,10 @@ from proctor.log._clock import now_iso, now_iso_seconds
 from proctor.log._file_store import FileStore
 from proctor.log._json import encode as to_json
 from proctor.log._list import EvalLogInfo, list_eval_logs
+from proctor.log._location import join as join_location
 from proctor.log._location import store_for
 from proctor.log._log_file import SampleNotFoundError
+from proctor.log._manifest import write_log_dir_manifest
 from proctor.log._memory_store import MemoryStore
 from proctor.log._read import (
     read_eval_log,
@@ -124,6 +126,7 @@ __all__ = [
     "begin_store",
     "begin_transcript",
     "convert_eval_logs",
+    "join_location",
     "json_changes",
     "list_eval_logs",
     "now_iso",
@@ -144,4 +147,5 @@ __all__ = [
     "use_store",
     "use_transcript",
     "write_eval_log",
+    "write_log_dir_manifest",
 ]
