@@ -11,7 +11,7 @@ from proctor.schema import EvalLog
 
 __all__ = ["Agenda", "MakeAgenda", "Retries"]
 
-_DOUBLINGS = 60  # more than any wait needs; a float ends at 1,024
+_DOUBLINGS = 1_000  # a float ends at 1,024
 
 
 @dataclass(frozen=True, slots=True)
