@@ -1,0 +1,24 @@
+"""The task of the kill tests: every prompt names its sample and epoch, so that the server can count them."""
+
+from __future__ import annotations
+
+from proctor import Task, task
+from proctor.dataset import Sample
+from proctor.scorer import includes
+from proctor.solver import Generate, Solver, TaskState, generate, solver
+
+
+@solver
+def named() -> Solver:
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        state.user_prompt.text = f"{state.sample_id} {state.epoch} {state.user_prompt.text}"
+        return state
+
+    return solve
+
+
+@task
+def asks(samples: int = 120, epochs: int = 1) -> Task:
+    """Questions of uneven length, some of which the server answers wrongly."""
+    questions = [Sample(id=n, input="why? " * (1 + n % 7 * 40), target="yes") for n in range(1, samples + 1)]
+    return Task(dataset=questions, solver=[named(), generate()], scorer=includes(), epochs=epochs)
