@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from proctor import Task, eval
 from proctor.dataset import IterableDataset, MemoryDataset, Sample, select
 from proctor.engine import run
-from proctor.engine._unit import _fingerprint, unit_identity
+from proctor.engine._identity import _fingerprint, identity_changes, ingredients, logged_ingredients, unit_identity
 from proctor.model import GenerateConfig, Model, get_model
-from proctor.solver import generate, solver
+from proctor.solver import generate, solver, system_message
 
 QUIZ = """
 from proctor import Task, task
@@ -150,9 +150,9 @@ def test_no_secret_is_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     model.args["api_key"] = secret
     task = Task(dataset=[Sample(input="x")])
-    monkeypatch.setattr("proctor.engine._unit.json.dumps", dumps)
-    unit_identity(task, asks(secret), [], select(task.dataset), model, {"grader": model})
-    [text] = hashed
+    monkeypatch.setattr("proctor.engine._identity.json.dumps", dumps)
+    unit_identity(ingredients(task, asks(secret), [], select(task.dataset), model, {"grader": model}))
+    text = "".join(hashed)
     assert secret not in text and "example.org" in text and "X-Api-Key" in text
 
 
@@ -166,7 +166,7 @@ def test_an_argument_without_a_text_of_its_own_is_the_same_in_every_process() ->
 
     def identity(model: Model) -> str:
         task = Task(dataset=[Sample(input="x")])
-        return unit_identity(task, uses(Opaque()), [], select(task.dataset), model, {})
+        return unit_identity(ingredients(task, uses(Opaque()), [], select(task.dataset), model, {}))
 
     model = get_model("mock/model")
     kept = [Opaque() for _ in range(3)]  # other addresses
@@ -199,3 +199,43 @@ def test_the_log_says_the_same_identity_as_the_plan(
     [log] = eval(path, model="mock/model", display="none", log_dir=str(tmp_path / "logs"))
     assert log.eval.metadata is not None
     assert [log.eval.metadata["proctor"]["unit"]] == units(path)
+
+
+def test_what_differs_between_two_units_is_named_line_by_line(
+    tmp_path: Path, quiz: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def plan(path: str, **options: Any) -> Any:
+        [unit] = run(path, "mock/model", {"display": "none", "dry_run": True, **options}).units
+        return unit.identity
+
+    path = quiz("a/quiz.py")
+    before = plan(path)
+    assert identity_changes(before, before) == []
+    assert identity_changes(before, plan(path, temperature=0.5, max_tokens=5, task_args={"level": 2})) == [
+        "args.level: 1 -> 2",
+        "model.config.max_tokens: (none) -> 5",
+        "model.config.temperature: (none) -> 0.5",
+    ]
+    Path(path.partition("@")[0]).write_text(QUIZ.replace("range(5)", "range(6)"))
+    assert identity_changes(before, plan(path)) == ["dataset.size: 5 -> 6"]
+    Path(path.partition("@")[0]).write_text(QUIZ.replace("input=str(n)", "input=str(n), id=n + 2"))
+    assert identity_changes(before, plan(path)) == ["dataset.ids: its samples have other ids"]
+
+
+def test_a_long_text_in_the_identity_is_compared_by_its_hash(units: Callable[..., list[str]], tmp_path: Path) -> None:
+    text = "You are a careful judge. " * 100
+    logs = [
+        eval(
+            Task(dataset=[Sample(input="x")], solver=[system_message(text + end), generate()]),
+            model="mock/model",
+            display="none",
+            log_dir=str(tmp_path / "logs"),
+        )[0]
+        for end in ("a", "b")
+    ]
+    one, other = (logged_ingredients(log) for log in logs)
+    assert one is not None and other is not None and len(json.dumps(one)) < 1500
+    [line] = identity_changes(one, other)
+    assert "You are a careful judge." in line

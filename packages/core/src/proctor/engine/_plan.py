@@ -10,11 +10,12 @@ from proctor.concurrency import Connections
 from proctor.contracts import UsageError
 from proctor.dataset import IterableDataset, Selection, select
 from proctor.engine._errors import ErrorPolicy
+from proctor.engine._identity import ingredients, unit_identity
 from proctor.engine._label import labelled
 from proctor.engine._load import TaskSource, find_solver
 from proctor.engine._options import RunOptions
 from proctor.engine._task import Epochs, Task, task_info
-from proctor.engine._unit import Unit, unit_identity
+from proctor.engine._unit import Unit
 from proctor.model import GenerateConfig, Model, check_base_url, generation_settings, get_model, make_model, use_models
 from proctor.scorer import Scorer, check_reducers, check_targets, create_reducers, eval_scorers
 from proctor.solver import SolverLike
@@ -111,8 +112,9 @@ def _unit(
     _check_targets(task, scorers, samples)
     reducers = None if epochs.reducer is None else create_reducers(epochs.reducer)
     check_reducers(reducers or (), epochs.epochs)
+    identity = ingredients(task, solver, scorers, samples, model, roles)
     return Unit(
-        id=unit_identity(task, solver, scorers, samples, model, roles),
+        id=unit_identity(identity),
         task=task,
         model=model,
         roles=roles,
@@ -138,6 +140,7 @@ def _unit(
         cost_limit=task.cost_limit,
         options=options,
         args=task_info(task).params,
+        identity=identity,
     )
 
 

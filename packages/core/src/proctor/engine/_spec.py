@@ -12,6 +12,7 @@ from typing import Any
 import proctor
 from proctor import plugins
 from proctor.concurrency import cpu_budget
+from proctor.engine._identity import compacted
 from proctor.engine._task import task_info
 from proctor.engine._unit import Unit
 from proctor.log import now_iso_seconds
@@ -62,7 +63,7 @@ def eval_spec(unit: Unit, run_id: str, revision: EvalRevision | None, eval_set_i
         task_args_passed=loggable(dict(info.params_passed)),
         solver=options.solver if isinstance(options.solver, str) else None,
         solver_args=loggable(dict(options.solver_args)) or None,
-        tags=[*task.tags, *options.tags] or None,
+        tags=list(dict.fromkeys([*task.tags, *options.tags])) or None,
         dataset=_dataset(unit),
         sandbox=loggable_sandbox(unit.sandbox),
         model=unit.model.name,
@@ -80,10 +81,15 @@ def eval_spec(unit: Unit, run_id: str, revision: EvalRevision | None, eval_set_i
 
 
 def _own(unit: Unit) -> dict[str, Any]:
-    """What only Proctor reads: the unit's identity, the CPUs it may use, the plugins that took part or could not."""
+    """What only Proctor reads: the unit's identity and its ingredients, the CPUs, the plugins and their faults."""
     faults = [loggable(asdict(fault)) for fault in plugins.faults()]
     more = {"label": unit.label, "plugin_faults": faults}
-    own = {"unit": unit.id, "plugins": plugins.used(), "cpu_budget": asdict(cpu_budget())}
+    own = {
+        "unit": unit.id,
+        "identity": compacted(dict(unit.identity)),
+        "plugins": plugins.used(),
+        "cpu_budget": asdict(cpu_budget()),
+    }
     return {**own, **{name: value for name, value in more.items() if value}}
 
 
