@@ -39,9 +39,9 @@ def test_messages_and_turns() -> None:
     limits.check_messages(2)
     with pytest.raises(LimitExceededError, match="message"):
         limits.check_messages(3)
-    limits.turn()
+    limits.begin_turn(1)
     with pytest.raises(LimitExceededError, match="turn"):
-        limits.turn()
+        limits.begin_turn(1)
 
 
 def test_waiting_is_not_working_and_overlapping_waits_count_once() -> None:
@@ -69,7 +69,7 @@ async def test_the_working_limit_stands_still_while_waiting() -> None:
     with pytest.raises(LimitExceededError) as raised, limits.enforce():
         with limits.pause():
             await anyio.wait_all_tasks_blocked()
-            assert limits._scope is not None and limits._scope.deadline == float("inf")
+            assert limits.armed[0].scope.deadline == float("inf")
         await anyio.sleep_forever()
     assert raised.value.type == "working"
 
@@ -77,24 +77,24 @@ async def test_the_working_limit_stands_still_while_waiting() -> None:
 async def test_a_failed_request_gives_its_time_back_to_the_working_limit() -> None:
     limits = SampleLimits(working_limit=1000)
     with limits.enforce():
-        assert limits._scope is not None
-        before = limits._scope.deadline
+        [armed] = limits.armed
+        before = armed.scope.deadline
         request = limits.request_sent()
         await anyio.sleep(0.01)
         limits.request_ended(request, failed=True)
-        assert limits._scope.deadline > before
+        assert armed.scope.deadline > before
 
 
 async def test_a_busy_branch_keeps_the_working_limit_armed_while_another_one_waits() -> None:
     limits = SampleLimits(working_limit=1000)
     with limits.enforce():
-        assert limits._scope is not None
+        [armed] = limits.armed
         request = limits.request_sent()
         with limits.pause():
-            assert limits._scope.deadline < float("inf")
+            assert armed.scope.deadline < float("inf")
             limits.request_ended(request)
-            assert limits._scope.deadline == float("inf")
-        assert limits._scope.deadline < float("inf")
+            assert armed.scope.deadline == float("inf")
+        assert armed.scope.deadline < float("inf")
 
 
 async def test_limits_belong_to_the_sample_that_runs() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 from proctor.agent._agent import Agent, agent_description, agent_name
 from proctor.agent._run import run
+from proctor.limits import Limit, apply_limits
 from proctor.schema import ToolParam, ToolParams
 from proctor.tool import Tool, ToolDef, ToolResult, ToolSignature, set_tool_signature, tool_signature
 
@@ -41,12 +43,19 @@ def agent_signature(agent: Agent, description: str | None, bound: dict[str, Any]
     return ToolSignature(text, ToolParams(properties=properties, required=required), types)
 
 
-def as_tool(agent: Agent, description: str | None = None, max_output: int | None = 0, **agent_kwargs: Any) -> Tool:
+def as_tool(
+    agent: Agent,
+    description: str | None = None,
+    limits: Sequence[Limit] = (),
+    max_output: int | None = 0,
+    **agent_kwargs: Any,
+) -> Tool:
     """A tool that runs ``agent`` on a conversation of its own and answers with its output.
 
     Args:
         agent: the agent.
         description: what the model is told; by default the agent's description.
+        limits: what each call may use, such as ``[token_limit(50_000)]``; the caller is told when one ran out.
         max_output: bytes of the output that the caller sees at most (0: no limit).
         agent_kwargs: further arguments of the agent; the model sets those that are not given here.
     """
@@ -56,7 +65,8 @@ def as_tool(agent: Agent, description: str | None = None, max_output: int | None
     signature.parameters.required = ["input", *signature.parameters.required]
 
     async def execute(input: str, **arguments: Any) -> ToolResult:
-        state = await run(agent, input, **agent_kwargs, **arguments)
+        with apply_limits([limit.copy() for limit in limits]):
+            state = await run(agent, input, **agent_kwargs, **arguments)
         return state.output.message.content if not state.output.empty else ""
 
     set_tool_signature(execute, signature)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from proctor.agent._agent import Agent, AgentState, agent_name
 from proctor.agent._as_tool import agent_signature
 from proctor.agent._filter import MessageFilter, content_only
 from proctor.agent._run import run_in_span
+from proctor.limits import Limit, apply_limits
 from proctor.schema import (
     ChatMessage,
     ChatMessageAssistant,
@@ -28,6 +30,7 @@ def handoff(
     input_filter: MessageFilter | None = None,
     output_filter: MessageFilter | None = content_only,
     tool_name: str | None = None,
+    limits: Sequence[Limit] = (),
     **agent_kwargs: Any,
 ) -> Tool:
     """A tool with which a model hands the conversation over to ``agent``.
@@ -38,10 +41,12 @@ def handoff(
         input_filter: what the agent sees of the conversation; by default all but its system messages.
         output_filter: what is kept of what the agent adds; by default its content, without tool calls and reasoning.
         tool_name: the tool's name; by default ``transfer_to_<agent>``.
+        limits: what the agent may use each time, such as ``[token_limit(50_000)]``; when one runs out, the caller has
+            the conversation back as it is, and is told so.
         agent_kwargs: further arguments of the agent; the model sets those that are not given here.
     """
     signature = agent_signature(agent, description, agent_kwargs)
-    tool = _Handoff(agent, input_filter, output_filter, agent_kwargs)
+    tool = _Handoff(agent, input_filter, output_filter, limits, agent_kwargs)
     set_tool_signature(tool, signature)
     name = tool_name or f"transfer_to_{agent_name(agent)}"
     return ToolDef(tool, name, signature.description, signature.parameters, False).as_tool()
@@ -53,12 +58,14 @@ class _Handoff(ConversationTool):
         agent: Agent,
         input_filter: MessageFilter | None,
         output_filter: MessageFilter | None,
+        limits: Sequence[Limit],
         arguments: dict[str, Any],
     ) -> None:
         self.agent = agent_name(agent)
         self._agent = agent
         self._input_filter = input_filter
         self._output_filter = output_filter
+        self._limits = limits
         self._arguments = arguments
 
     def accepted(self) -> str:
@@ -73,7 +80,8 @@ class _Handoff(ConversationTool):
                 given = [*given, ChatMessageUser(content=self.accepted())]
         state = AgentState(messages=given)
         known = {message.id for message in state.messages}
-        state = await run_in_span(self._agent, state, None, {**self._arguments, **arguments})
+        with apply_limits([limit.copy() for limit in self._limits], catch_errors=True) as scope:
+            state = await run_in_span(self._agent, state, None, {**self._arguments, **arguments})
         added: list[ChatMessage] = [
             message
             for message in state.messages
@@ -82,7 +90,10 @@ class _Handoff(ConversationTool):
         if self._output_filter is not None:
             added = await self._output_filter(added)
         added = [self._signed(message) for message in added]
-        if not (added and isinstance(added[-1], ChatMessageUser)):
+        if (ended := scope.limit_error) is not None:
+            said = f"The {self.agent} agent was ended by its {ended.type} limit of {ended.limit:g}."
+            added.append(ChatMessageUser(content=said))
+        elif not (added and isinstance(added[-1], ChatMessageUser)):
             added.append(ChatMessageUser(content=f"The {self.agent} agent has completed its work."))
         return Conversation(added, None if state.output.empty else state.output)
 

@@ -14,7 +14,6 @@ from proctor.agent._filter import MessageFilter, trim_messages
 from proctor.agent._score import score
 from proctor.agent._submit import Submission
 from proctor.agent._types import AgentAttempts, AgentContinue, AgentPrompt, AgentSubmit
-from proctor.limits import sample_limits
 from proctor.log import transcript
 from proctor.model import Model, get_model
 from proctor.registry import is_registered
@@ -161,10 +160,6 @@ class _Loop:
     async def _turn(self, state: AgentState, tools: list[ToolDef]) -> AgentState:
         """One message of the model, or of the agent that stands for it."""
         for left in range(self._retry_refusals, -1, -1):
-            limits = sample_limits()
-            if limits is not None:
-                limits.check_messages(len(state.messages))
-                limits.turn()
             if is_registered(self._model, "agent"):
                 return await _as_agent(self._model, state, tools)
             model = self._model if isinstance(self._model, Model) else get_model(self._model)  # type: ignore[arg-type]  # agents were dealt with above

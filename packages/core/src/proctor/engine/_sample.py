@@ -18,7 +18,7 @@ from proctor.engine._asyncio_code import explained
 from proctor.engine._errors import eval_error
 from proctor.engine._spec import loggable_sandbox
 from proctor.engine._unit import Unit
-from proctor.limits import LimitExceededError, SampleLimits, begin_limits
+from proctor.limits import LimitExceededError, SampleLimits, begin_limits, limit_in
 from proctor.log import Store, Transcript, begin_store, begin_transcript, now_iso, span
 from proctor.model import configure_model_logging, generation_settings
 from proctor.sandbox import sample_sandbox
@@ -176,22 +176,12 @@ async def _solve(attempt: Attempt, state: TaskState, transcript: Transcript, lim
         with timed, use_scorers(attempt.scorers), span("solvers", type="solvers"):
             return await run_solver(attempt.unit.solver, state, generate)
     except (LimitExceededError, ExceptionGroup) as error:
-        reached = _limit_in(error)
+        reached = limit_in(error)
         if reached is None:
             raise
         attempt.limit = EvalSampleLimit(type=reached.type, limit=reached.limit, reason=reached.message)  # type: ignore[arg-type]  # an unknown kind is refused here
         transcript.event(SampleLimitEvent(type=reached.type, message=reached.message, limit=reached.limit))
         return sample_state() or state
-
-
-def _limit_in(error: BaseException) -> LimitExceededError | None:
-    """The limit that ``error`` is, or that all errors of a task group of the solver's own are."""
-    if isinstance(error, LimitExceededError):
-        return error
-    if isinstance(error, BaseExceptionGroup):
-        found = [_limit_in(each) for each in error.exceptions]
-        return found[0] if all(found) else None
-    return None
 
 
 async def _score(attempt: Attempt, state: TaskState, transcript: Transcript, limits: SampleLimits) -> None:

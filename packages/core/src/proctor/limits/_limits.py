@@ -1,3 +1,5 @@
+"""The limits of a sample, which are the outermost of those that hold in it."""
+
 from __future__ import annotations
 
 import math
@@ -5,39 +7,72 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import TracebackType
+from typing import NamedTuple
 
 import anyio
 
+from proctor.limits._budget import run_budget
+from proctor.limits._errors import LimitExceededError
+from proctor.limits._scope import Limit, begin_scopes, scopes
 from proctor.limits._work_clock import WorkClock
 from proctor.schema import ModelUsage
 
-__all__ = ["LimitExceededError", "SampleLimits", "begin_limits", "sample_limits", "use_limits"]
+__all__ = ["LimitUse", "SampleLimits", "begin_limits", "sample_limits", "use_limits"]
 
 
-class LimitExceededError(Exception):
-    """A limit ended the sample, in an orderly way: it is scored with what it has.
+class LimitUse(NamedTuple):
+    """A limit (None: there is none) and what was used of it."""
 
-    ``type`` is message, token, turn, time, working, cost, operator or custom; ``value`` what was used, ``limit`` what
-    was allowed.
-    """
+    limit: float | None
+    usage: float
 
-    def __init__(self, type: str, *, value: float = 0, limit: float = 0, message: str | None = None) -> None:
-        self.type = type
-        self.value = value
-        self.limit = limit
-        self.message = message or f"{type} limit exceeded: {value:g} of {limit:g}"
-        super().__init__(self.message)
+    @property
+    def remaining(self) -> float | None:
+        """What is left, never less than 0; None without a limit."""
+        return None if self.limit is None else max(0, self.limit - self.usage)
+
+
+class _WorkingScope:
+    """A cancel scope that is cancelled when the working clock of a sample comes to ``end``."""
+
+    __slots__ = ("_limits", "end", "scope")
+
+    def __init__(self, limits: SampleLimits, end: float) -> None:
+        self._limits = limits
+        self.scope = anyio.CancelScope()
+        self.end = end
+
+    def extend(self, end: float) -> None:
+        """Set another end."""
+        self.end = end
+        self._limits.rearm()
+
+    def __enter__(self) -> anyio.CancelScope:
+        self._limits.armed.append(self)
+        self._limits.rearm()
+        return self.scope.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        self._limits.armed.remove(self)
+        return self.scope.__exit__(kind, error, traceback)
 
 
 class SampleLimits:
     """The limits of one sample and what it has used. Times are in seconds, costs in dollars."""
 
     __slots__ = (
-        "_scope",
+        "_budget",
+        "_closed",
+        "_lifted",
         "_time",
-        "cost",
+        "armed",
         "cost_limit",
+        "dollars",
         "message_limit",
+        "messages",
         "model_usage",
         "role_usage",
         "time_limit",
@@ -68,16 +103,50 @@ class SampleLimits:
         self.model_usage: dict[str, ModelUsage] = {}
         self.role_usage: dict[str, ModelUsage] = {}
         self.tokens = 0
-        self.cost = 0.0
+        self.dollars = 0.0
         self.turns = 0
-        self._scope: anyio.CancelScope | None = None
+        self.messages = 0
+        self.armed: list[_WorkingScope] = []
+        self._budget = run_budget()
+        self._closed = ""
+        self._lifted = False
         self._time = WorkClock(clock)
 
+    @property
+    def token(self) -> LimitUse:
+        """Tokens."""
+        return LimitUse(self.token_limit, self.tokens)
+
+    @property
+    def cost(self) -> LimitUse:
+        """Dollars, as far as prices are known."""
+        return LimitUse(self.cost_limit, self.dollars)
+
+    @property
+    def message(self) -> LimitUse:
+        """Messages that the conversation had when a model was asked last."""
+        return LimitUse(self.message_limit, self.messages)
+
+    @property
+    def turn(self) -> LimitUse:
+        """Calls of models."""
+        return LimitUse(self.turn_limit, self.turns)
+
+    @property
+    def time(self) -> LimitUse:
+        """Seconds by the clock."""
+        return LimitUse(self.time_limit, self.elapsed())
+
+    @property
+    def working(self) -> LimitUse:
+        """Seconds without waits."""
+        return LimitUse(self.working_limit, self.working_time())
+
     def record_usage(self, model: str, role: str | None, usage: ModelUsage) -> None:
-        """Add what a call used.
+        """Add what a call used, here and in every scope around the caller.
 
         Raises:
-            LimitExceededError: when that went over the token or cost limit.
+            LimitExceededError: when that went over a token or cost limit: the outermost of those that it went over.
         """
         known = self.model_usage.get(model)
         self.model_usage[model] = usage if known is None else known + usage
@@ -85,28 +154,78 @@ class SampleLimits:
             known = self.role_usage.get(role)
             self.role_usage[role] = usage if known is None else known + usage
         self.tokens += usage.total_tokens
+        self.dollars += usage.total_cost or 0.0
+        if self._budget is not None:
+            self._budget.add(usage)
+        inner = scopes()
+        for scope in inner:
+            scope.add(usage)
         if self.token_limit is not None and self.tokens > self.token_limit:
             raise LimitExceededError("token", value=self.tokens, limit=self.token_limit)
-        if usage.total_cost is not None:
-            self.cost += usage.total_cost
-            if self.cost_limit is not None and self.cost > self.cost_limit:
-                raise LimitExceededError("cost", value=self.cost, limit=self.cost_limit)
+        if self.cost_limit is not None and self.dollars > self.cost_limit:
+            raise LimitExceededError("cost", value=self.dollars, limit=self.cost_limit)
+        for scope in inner:
+            scope.check(reached=False)
 
-    def check_messages(self, count: int) -> None:
-        """Raise ``LimitExceededError`` if a conversation of ``count`` messages has no room for another."""
-        if self.message_limit is not None and count >= self.message_limit:
-            raise LimitExceededError("message", value=count, limit=self.message_limit)
+    def begin_turn(self, messages: int) -> None:
+        """Count a turn of a model that is asked with a conversation of so many messages.
 
-    def turn(self) -> None:
-        """Count a turn of the model; raise ``LimitExceededError`` if there was none left."""
+        Raises:
+            LimitExceededError: when there is nothing left for it: it must not be sent.
+        """
+        if self._closed:
+            raise LimitExceededError("custom", message=self._closed)
+        if self.token_limit is not None and self.tokens >= self.token_limit:
+            raise _reached("token", self.tokens, self.token_limit)
+        if self.cost_limit is not None and self.dollars >= self.cost_limit:
+            raise _reached("cost", self.dollars, self.cost_limit)
         if self.turn_limit is not None and self.turns >= self.turn_limit:
-            raise LimitExceededError("turn", value=self.turns, limit=self.turn_limit)
-        self.turns += 1
+            raise _reached("turn", self.turns, self.turn_limit)
+        inner = scopes()
+        for scope in inner:
+            scope.check(reached=True)
+        self.check_messages(messages)
+        if not self._lifted:  # what judges a sample takes no turn in it
+            self.turns += 1
+            self.messages = messages
+        for scope in inner:
+            scope.turn()
+
+    def check_messages(self, count: int, *, growing: bool = False) -> None:
+        """Refuse a conversation of ``count`` messages, by the innermost message limit: who opens one has his own.
+
+        Args:
+            count: messages.
+            growing: they are the new length, which may be as much as the limit; else one more must have room.
+
+        Raises:
+            LimitExceededError: when it is too long.
+        """
+        scope: Limit | None = None
+        limit: float | None = self.message_limit
+        for each in reversed(scopes()):
+            if each.type == "message" and each.limit is not None:
+                scope, limit = each, each.limit
+                break
+        if limit is not None and (count > limit or (count == limit and not growing)):
+            raise LimitExceededError("message", value=count, limit=limit, source=scope)
+
+    @property
+    def cost_limited(self) -> bool:
+        """Whether what a call costs has to be known here."""
+        if self.cost_limit is not None or (self._budget is not None and self._budget.max_cost is not None):
+            return True
+        return any(scope.type == "cost" and scope.limit is not None for scope in scopes())
 
     def lift(self) -> None:
-        """Let everything pass from now on; usage is still counted."""
+        """Let everything pass from now on; usage is still counted, but no turns."""
         self.message_limit = self.token_limit = self.turn_limit = None
         self.cost_limit = None
+        self._lifted = True
+
+    def close(self, why: str) -> None:
+        """Let no further request pass, whoever sends it: the sample is over."""
+        self._closed = why
 
     def elapsed(self) -> float:
         """Seconds since the start."""
@@ -115,6 +234,10 @@ class SampleLimits:
     def working_time(self) -> float:
         """Seconds since the start, less those spent waiting for gates and retries (see ``WorkClock``); never falls."""
         return self._time.working_time()
+
+    def worked(self) -> float:
+        """Working seconds as far as they are known now; less than before when a request turned out to be a wait."""
+        return self._time.worked()
 
     @property
     def waiting(self) -> float:
@@ -125,29 +248,35 @@ class SampleLimits:
     def pause(self) -> Iterator[None]:
         """Wait inside: the working clock stands still, unless another branch of the sample works meanwhile."""
         self._time.pause()
-        self._rearm()
+        self.rearm()
         try:
             yield
         finally:
             self._time.resume()
-            self._rearm()
+            self.rearm()
 
     def request_sent(self) -> int:
         """Note that a request to a model goes out; the number is for ``request_ended``."""
         request = self._time.sent()
-        self._rearm()
+        self.rearm()
         return request
 
     def request_ended(self, request: int, *, failed: bool = False) -> None:
         """Note how a request ended: one that failed (and is sent again, if it may be) was a wait for the provider."""
         (self._time.failed if failed else self._time.answered)(request)
-        self._rearm()
+        self.rearm()
 
-    def _rearm(self) -> None:
-        """Set the deadline anew, after something that may have stopped or started the working clock."""
-        if self._scope is not None and self.working_limit is not None:
-            left = self.working_limit - self._time.worked()
-            self._scope.deadline = math.inf if self._time.waiting else anyio.current_time() + max(0.0, left)
+    def working_scope(self, seconds: float) -> _WorkingScope:
+        """A cancel scope that is cancelled after so many seconds of working time."""
+        return _WorkingScope(self, self._time.worked() + seconds)
+
+    def rearm(self) -> None:
+        """Set the deadlines anew, after something that may have stopped or started the working clock."""
+        if self.armed:
+            waiting, worked = self._time.waiting, self._time.worked()
+            for each in self.armed:
+                left = math.inf if waiting else max(0.0, each.end - worked)
+                each.scope.deadline = anyio.current_time() + left
 
     @property
     def timed(self) -> bool:
@@ -161,29 +290,48 @@ class SampleLimits:
         Raises:
             LimitExceededError: when one of them ran out; the code inside was cancelled.
         """
-        with anyio.move_on_after(self.time_limit) as timed, anyio.move_on_after(self.working_limit) as working:
-            self._scope = working
-            try:
-                yield
-            finally:
-                self._scope = None
-        if timed.cancelled_caught and self.time_limit is not None:
-            raise LimitExceededError("time", value=self.elapsed(), limit=self.time_limit)
-        if working.cancelled_caught and self.working_limit is not None:
-            raise LimitExceededError("working", value=self.working_time(), limit=self.working_limit)
+        unlimited = math.inf if self.working_limit is None else self.working_limit
+        with anyio.move_on_after(self.time_limit) as timed, self.working_scope(unlimited) as working:
+            yield
+        if timed.cancelled_caught:
+            raise self.out_of("time")
+        if working.cancelled_caught:
+            raise self.out_of("working")
+
+    def overtime(self) -> tuple[str, float]:
+        """Which of the time limits is out for the longest, and for how many seconds; negative: that are left."""
+        found = []
+        if self.time_limit is not None:
+            found.append(("time", self.elapsed() - self.time_limit))
+        if self.working_limit is not None:
+            found.append(("working", self.worked() - self.working_limit))
+        return max(found, key=lambda each: each[1], default=("time", -math.inf))
+
+    def out_of(self, type: str) -> LimitExceededError:
+        """The error that says that the time or working limit ran out."""
+        use = self.time if type == "time" else self.working
+        assert use.limit is not None
+        return LimitExceededError(type, value=use.usage, limit=use.limit)
+
+
+def _reached(type: str, value: float, limit: float) -> LimitExceededError:
+    return LimitExceededError(
+        type, value=value, limit=limit, message=f"{type} limit reached: {value:g} of {limit:g}, none is left"
+    )
 
 
 _current: ContextVar[SampleLimits | None] = ContextVar("proctor_sample_limits", default=None)
 
 
 def sample_limits() -> SampleLimits | None:
-    """The limits of the sample that is running here."""
+    """The limits of the sample that is running here, with what it has used of them."""
     return _current.get()
 
 
 def begin_limits(limits: SampleLimits) -> None:
     """Make ``limits`` those of this context from here on (the engine runs each sample in a context of its own)."""
     _current.set(limits)
+    begin_scopes()
 
 
 @contextmanager

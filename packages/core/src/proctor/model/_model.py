@@ -9,6 +9,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 
 from proctor.concurrency import Connections, Gate, Wish, activity, connections
 from proctor.contracts import ModelAPI, RateLimits
@@ -171,6 +172,8 @@ class Model:
         if api.collapse_user_messages or api.collapse_assistant_messages:
             messages = collapse(messages, users=api.collapse_user_messages, assistants=api.collapse_assistant_messages)
         limits = sample_limits()
+        if limits is not None:
+            await self._may(limits, 1 if isinstance(input, str) else len(input))
         call = Generation(self, messages, infos, tool_choice, config, limits)
         log = transcript()
         event = self._begin(log, messages, infos, tool_choice, config)
@@ -190,6 +193,15 @@ class Model:
         if limits is not None and output.usage is not None:
             limits.record_usage(self.name, self.role, output.usage)
         return output
+
+    async def _may(self, limits: SampleLimits, messages: int) -> None:
+        """Ask the limits that hold here for one more turn."""
+        try:
+            limits.begin_turn(messages)
+        except LimitExceededError:
+            # Whoever swallows the error and asks again, for ever, must not keep everybody else from running.
+            await anyio.lowlevel.checkpoint()
+            raise
 
     def _begin(
         self,
@@ -287,5 +299,4 @@ def _out_of_time(limits: SampleLimits | None) -> bool:
     """Whether it is a limit of the sample that cancels what runs in it."""
     if limits is None:
         return False
-    over = limits.working_limit is not None and limits.working_time() >= limits.working_limit
-    return over or (limits.time_limit is not None and limits.elapsed() >= limits.time_limit)
+    return limits.overtime()[1] >= 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from proctor.limits import sample_limits
 from proctor.schema import GenerateConfig, ToolFunction
 from proctor.solver._solver import Generate, Solver, ToolCalls, solver
 from proctor.solver._state import TaskState
@@ -51,12 +50,8 @@ async def model_generate(
     Raises:
         LimitExceededError: when the sample has no message or turn left.
     """
-    limits = sample_limits()
     tool_choice = state.tool_choice
     while True:
-        if limits is not None:
-            limits.check_messages(len(state.messages))
-            limits.turn()
         # Asked for anew at each turn: a tool source may offer others by now.
         tools = await tool_defs(state.tools) if state.tools else []
         state.output = await model.generate(

@@ -66,8 +66,8 @@ class MessageList(list[ChatMessage]):
 
 def _check(length: int) -> None:
     limits = sample_limits()
-    if limits is not None and limits.message_limit is not None and length > limits.message_limit:
-        limits.check_messages(length)
+    if limits is not None:
+        limits.check_messages(length, growing=True)
 
 
 def input_messages(input: str | list[ChatMessage]) -> list[ChatMessage]:

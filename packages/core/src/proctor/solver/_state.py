@@ -218,7 +218,7 @@ class TaskState:
     def cost_usage(self) -> float:
         """Dollars that the sample has cost so far, as far as prices are known."""
         limits = sample_limits()
-        return 0 if limits is None else limits.cost
+        return 0 if limits is None else limits.dollars
 
     def metadata_as(self, metadata_cls: type[MT]) -> MT:
         """The metadata as a pydantic model (a frozen view: changing it changes nothing here).

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from proctor.concurrency import doing
 from proctor.contracts import OutputLimitExceededError
-from proctor.limits import LimitExceededError, sample_limits
+from proctor.limits import LimitExceededError, limit_in, sample_limits
 from proctor.log import now_iso, transcript
 from proctor.schema import (
     ChatMessage,
@@ -76,10 +76,11 @@ async def run_call(
         with doing("tool", call.function):
             content = _content(await definition.tool(**arguments))
         event.failed = None
-    except LimitExceededError as exceeded:
-        event.error = ToolCallError(type="limit", message=str(exceeded))
-        raise
     except Exception as failure:
+        exceeded = limit_in(failure)
+        if exceeded is not None and not exceeded.of_part:
+            event.error = ToolCallError(type="limit", message=str(exceeded))
+            raise
         told = _told(failure)
         if told is None:
             said = redact_text(f"{type(failure).__name__}: {failure}")
@@ -168,6 +169,8 @@ def _told(failure: Exception) -> tuple[str, ToolCallError] | None:
             return "", ToolCallError(type="file_not_found", message=missing)
         case IsADirectoryError():
             return "", ToolCallError(type="is_a_directory", message=_os_error(failure))
+        case LimitExceededError() | BaseExceptionGroup() if (own := limit_in(failure)) is not None and own.of_part:
+            return "", ToolCallError(type="limit", message=f"The tool exceeded its {own.type} limit of {own.limit:g}.")
         case OutputLimitExceededError():
             limit = f"The tool exceeded its output limit of {failure.limit_str}."
             return failure.truncated_output or "", ToolCallError(type="limit", message=limit)

@@ -8,7 +8,20 @@ from proctor.contracts import (
     SandboxEnvironment,
     SandboxUserUnsupportedError,
 )
-from proctor.limits import LimitExceededError, SampleLimits, sample_limits
+from proctor.limits import (
+    Limit,
+    LimitExceededError,
+    LimitScope,
+    SampleLimits,
+    apply_limits,
+    cost_limit,
+    message_limit,
+    sample_limits,
+    time_limit,
+    token_limit,
+    turn_limit,
+    working_limit,
+)
 from proctor.log import Store, StoreModel, span, store, store_as
 from proctor.sandbox import sandbox, sandbox_default, sandbox_with
 from proctor.schema import JsonValue, SandboxSpec
@@ -17,7 +30,9 @@ from proctor.tool import json_schema
 __all__ = [
     "ExecResult",
     "JsonValue",
+    "Limit",
     "LimitExceededError",
+    "LimitScope",
     "OutputLimitExceededError",
     "SampleLimits",
     "SandboxConnection",
@@ -26,9 +41,12 @@ __all__ = [
     "SandboxUserUnsupportedError",
     "Store",
     "StoreModel",
+    "apply_limits",
     "collect",
     "concurrency",
+    "cost_limit",
     "json_schema",
+    "message_limit",
     "sample_limits",
     "sandbox",
     "sandbox_default",
@@ -37,4 +55,8 @@ __all__ = [
     "store",
     "store_as",
     "subprocess",
+    "time_limit",
+    "token_limit",
+    "turn_limit",
+    "working_limit",
 ]
