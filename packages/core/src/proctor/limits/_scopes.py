@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import TracebackType
@@ -114,7 +115,7 @@ class _MessageLimit(_Sampled):
     type = "message"
 
 
-class _TimedLimit(_Sampled):
+class _TimedLimit(_Sampled, ABC):
     """In seconds: what runs inside is cancelled."""
 
     _start: float
@@ -129,12 +130,13 @@ class _TimedLimit(_Sampled):
             raise
         return self
 
+    @abstractmethod
     def _scope(self, seconds: float) -> AbstractContextManager[anyio.CancelScope]:
-        raise NotImplementedError
+        """The cancel scope of the block, and the beginning of its time."""
 
+    @abstractmethod
     def _seconds(self) -> float:
         """On the clock that counts."""
-        raise NotImplementedError
 
     @property
     def usage(self) -> float:
