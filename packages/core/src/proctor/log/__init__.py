@@ -3,6 +3,7 @@
 from proctor.log._changes import json_changes
 from proctor.log._clock import now_iso, now_iso_seconds
 from proctor.log._file_store import FileStore
+from proctor.log._index import LogIndex, SampleState, index_eval_log
 from proctor.log._json import encode as to_json
 from proctor.log._list import EvalLogInfo, list_eval_logs
 from proctor.log._location import join as join_location
@@ -100,6 +101,7 @@ __all__ = [
     "FileStore",
     "HeadlineMetric",
     "InfoEvent",
+    "LogIndex",
     "LogUpdate",
     "LogWriter",
     "LoggerEvent",
@@ -110,6 +112,7 @@ __all__ = [
     "SampleInitEvent",
     "SampleLimitEvent",
     "SampleNotFoundError",
+    "SampleState",
     "SandboxEvent",
     "ScoreEditEvent",
     "ScoreEvent",
@@ -126,6 +129,7 @@ __all__ = [
     "begin_store",
     "begin_transcript",
     "convert_eval_logs",
+    "index_eval_log",
     "join_location",
     "json_changes",
     "list_eval_logs",

@@ -51,6 +51,11 @@ class LogFile(ABC):
         self.location = location
         self._store, self._name, self._stat = store, name, stat
 
+    @property
+    def etag(self) -> str:
+        """That of the content that is being read."""
+        return self._stat.etag
+
     @abstractmethod
     def header(self, reductions: bool = True) -> EvalLog:
         """The log without its samples, and without reduced scores when they are not wanted."""
@@ -221,6 +226,10 @@ class EvalFile(LogFile):
             raise self._missing(id, epoch)
         return self._sample(name, resolve)
 
+    def parsed(self, name: str) -> EvalSample:
+        """The sample in the member ``name``."""
+        return self._sample(name, False)
+
     def _sample(self, name: str, resolve: Resolve) -> EvalSample:
         return self._parse(name, lambda raw: parse_sample(raw, resolve))
 
@@ -228,10 +237,13 @@ class EvalFile(LogFile):
         """The members that hold summaries."""
         return ["summaries.json"] if "summaries.json" in self.zip else self.journal("summaries")
 
+    def rows(self) -> Iterator[Any]:
+        """The summaries as JSON data, one after the other, none of them kept."""
+        return (row for name in self._tables() for row in array_items(self.zip.stream(name)))
+
     def page(self, offset: int, limit: int) -> list[EvalSampleSummary]:
         def read() -> list[EvalSampleSummary]:
-            rows = (row for name in self._tables() for row in array_items(self.zip.stream(name)))
-            return [EvalSampleSummary.model_validate(row) for row in islice(rows, offset, offset + limit)]
+            return [EvalSampleSummary.model_validate(row) for row in islice(self.rows(), offset, offset + limit)]
 
         return self._steadily("a member with summaries", read)
 

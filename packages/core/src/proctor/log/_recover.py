@@ -21,7 +21,7 @@ from proctor.log._zip_read import BadLogError
 from proctor.log._zip_write import ZipBuilder
 from proctor.schema import EvalError, EvalLog, EvalResults, EvalSample, EvalSampleSummary, EvalSpec, ModelUsage
 
-__all__ = ["recover_eval_log"]
+__all__ = ["json_samples", "recover_eval_log"]
 
 _MESSAGE = "Eval recovered from crash"
 _TRACE = "The evaluation ended without finishing its log; the log was recovered from the samples that were written.\n"
@@ -86,14 +86,9 @@ def _recovered(file: LogFile, rescore: Rescore | None) -> Iterator[bytes]:
             raise _nothing(file, file.header())
         return _new_directory(file)
     assert isinstance(file, JsonFile)
-    try:
-        log = file.whole()
-        if log.status != "started":
-            raise _nothing(file, log)
-        samples = log.samples or []
-    except BadLogError:
-        log = file.header()
-        samples = list(_whole_samples(file))
+    log, samples = json_samples(file)
+    if log.status != "started":
+        raise _nothing(file, log)
     summaries = [summarise(sample) for sample in samples]
     return iter(json_log(_closed(log, summaries, rescore), map(encode_sample, samples), None))
 
@@ -138,6 +133,17 @@ def _summaries(file: EvalFile) -> list[EvalSampleSummary]:
         if (id, epoch) not in rows:
             rows[id, epoch] = summarise(file.sample(id, epoch))
     return [rows[key] for key in keys]
+
+
+def json_samples(file: JsonFile) -> tuple[EvalLog, list[EvalSample]]:
+    """The header of a ``.json`` log and its samples, as far as they are whole; a log that was cut has ``started``."""
+    try:
+        log = file.whole()
+        return log, log.samples or []
+    except BadLogError:
+        log = file.header()
+        log.status = "started"
+        return log, list(_whole_samples(file))
 
 
 def _whole_samples(file: JsonFile) -> Iterator[EvalSample]:

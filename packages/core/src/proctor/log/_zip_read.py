@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from proctor.contracts import UsageError
@@ -34,6 +34,8 @@ __all__ = ["BadLogError", "ZipReader", "walk_members"]
 _TAIL = 1 << 16  # bytes read first from the end: most directories, and every comment, fit
 _SLACK = 64  # bytes read with a member beyond the name's length: extra fields of its local header
 _ENCRYPTED, _DESCRIPTOR = 1, 8
+_BLOCK = 4 << 20  # bytes after which neighbours are no longer read together
+_GAP = 1 << 16  # bytes between two members that are read though nobody wants them
 
 ReadRange = Callable[[int, int], bytes]
 
@@ -89,6 +91,19 @@ class ZipReader:
     def entries(self) -> dict[str, Entry]:
         """The members by name, oldest first; of one name the last record counts."""
         return {entry.name: entry for entry in self.records}
+
+    def places(self) -> dict[str, int]:
+        """Where the record of each member is, for ``at``: a third of the memory that ``entries`` takes."""
+        if not self.torn:
+            try:
+                return dict(_places(self._directory, self._count))
+            except BadLogError:
+                self._walk()
+        return {entry.name: place for place, entry in enumerate(self.records)}
+
+    def at(self, place: int) -> Entry:
+        """The entry whose record is at one of ``places``."""
+        return self.records[place] if self.torn else _record(self._directory, place)[0]
 
     def find(self, name: str) -> Entry | None:
         """The entry of a member, without looking at all others (a log of 100,000 samples has as many)."""
@@ -149,15 +164,39 @@ class ZipReader:
 
     def raw(self, entry: Entry) -> bytes:
         """The data of a member as it is stored."""
-        guess = entry.offset + LOCAL.size + len(entry.name.encode("utf-8", "replace")) + _SLACK + entry.compressed
-        block = self._read(entry.offset, min(guess, self._size))
-        if len(block) < LOCAL.size or block[:4] != LOCAL_MAGIC:
+        return self._cut(entry, self._read(entry.offset, self._end(entry)), 0)
+
+    def raw_many(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
+        """The data of several members, in the order in which they are stored; neighbours are read together.
+
+        An object store gives a megabyte about as fast as a byte.
+        """
+        todo = sorted(entries, key=lambda entry: entry.offset)
+        first = 0
+        while first < len(todo):
+            start, last, end = todo[first].offset, first, self._end(todo[first])
+            while last + 1 < len(todo) and todo[last + 1].offset < end + _GAP and end < start + _BLOCK:
+                last += 1
+                end = max(end, self._end(todo[last]))
+            block = self._read(start, end)
+            for entry in todo[first : last + 1]:
+                yield entry, self._cut(entry, block, entry.offset - start)
+            first = last + 1
+
+    def _end(self, entry: Entry) -> int:
+        """A place that is behind the member as a rule: its local header may have fields that the directory has not."""
+        name = len(entry.name) if entry.name.isascii() else len(entry.name.encode("utf-8", "replace"))
+        return min(entry.offset + LOCAL.size + name + _SLACK + entry.compressed, self._size)
+
+    def _cut(self, entry: Entry, block: bytes, at: int) -> bytes:
+        """The member's data out of a block in which its header is at byte ``at``."""
+        if len(block) < at + LOCAL.size or block[at : at + 4] != LOCAL_MAGIC:
             raise BadLogError(f"there is no member at byte {entry.offset}, where {entry.name!r} should be")
-        head = LOCAL.unpack_from(block)
+        head = LOCAL.unpack_from(block, at)
         start = LOCAL.size + head[9] + head[10]
-        if start + entry.compressed > len(block):
-            block = self._read(entry.offset, entry.offset + start + entry.compressed)
-        data = block[start : start + entry.compressed]
+        data = block[at + start : at + start + entry.compressed]
+        if len(data) < entry.compressed:
+            data = self._read(entry.offset + start, entry.offset + start + entry.compressed)
         if len(data) < entry.compressed:
             raise BadLogError(f"{entry.name!r} is cut")
         return data
@@ -236,6 +275,18 @@ def _records(directory: bytes, count: int) -> Iterator[Entry]:
             raise BadLogError("its directory is damaged")
         entry, place = _record(directory, place)
         yield entry
+
+
+def _places(directory: bytes, count: int) -> Iterator[tuple[str, int]]:
+    """Name and place of each record."""
+    place, unpack_from, size = 0, CENTRAL.unpack_from, CENTRAL.size
+    for _ in range(count):
+        if directory[place : place + 4] != CENTRAL_MAGIC or place + size > len(directory):
+            raise BadLogError("its directory is damaged")
+        head = unpack_from(directory, place)
+        start = place + size
+        yield decode_name(directory[start : start + head[10]], head[3]), place
+        place = start + head[10] + head[11] + head[12]
 
 
 def _record(directory: bytes, place: int) -> tuple[Entry, int]:
