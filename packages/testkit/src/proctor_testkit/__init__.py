@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from proctor_testkit._fault_proxy import FaultProxy, ProxiedRequest
     from proctor_testkit._log_store_suite import LogStoreSuite
     from proctor_testkit._model_suite import FakeServer, ModelProviderSuite
     from proctor_testkit._network import OutsideNetworkError, loopback_only
@@ -17,9 +18,11 @@ __all__ = [
     "FakeOpenAI",
     "FakeRequest",
     "FakeServer",
+    "FaultProxy",
     "LogStoreSuite",
     "ModelProviderSuite",
     "OutsideNetworkError",
+    "ProxiedRequest",
     "Suite",
     "check",
     "loopback_only",
@@ -31,9 +34,11 @@ _HOME = {
     "FakeOpenAI": "_openai_server",
     "FakeRequest": "_openai_server",
     "FakeServer": "_model_suite",
+    "FaultProxy": "_fault_proxy",
     "LogStoreSuite": "_log_store_suite",
     "ModelProviderSuite": "_model_suite",
     "OutsideNetworkError": "_network",
+    "ProxiedRequest": "_fault_proxy",
     "Suite": "_suite",
     "check": "_suite",
     "loopback_only": "_network",
