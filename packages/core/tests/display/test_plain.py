@@ -42,6 +42,18 @@ def test_a_unit_that_ends_is_told_at_once_and_once(stream: io.StringIO) -> None:
     assert lines[1].startswith("[0:01] other (mock/b) · 10/50 20% · failed · accuracy 0.600")
 
 
+def test_a_full_disk_is_told_when_it_begins_and_when_it_ends(stream: io.StringIO) -> None:
+    display = PlainDisplay(stream, interval=100)
+    full = replace(UNIT, errors={}, stalled="no space left for logs/a.eval")
+    display.start(at(0, UNIT))
+    for second, unit in enumerate((full, full, replace(UNIT, errors={})), start=1):
+        display.update(at(second, unit))
+    assert stream.getvalue().splitlines()[1:] == [
+        "[0:01] quiz · waits: no space left for logs/a.eval",
+        "[0:03] quiz · goes on",
+    ]
+
+
 def test_many_running_units_share_a_line(stream: io.StringIO) -> None:
     display = PlainDisplay(stream, interval=5)
     units = [replace(UNIT, name=f"quiz{n}") for n in range(8)] + [UnitSnapshot("late", "m", total=5)]

@@ -109,6 +109,14 @@ def test_why_nothing_moves_has_a_line_of_its_own() -> None:
     assert "retries" not in lines[-2]
 
 
+def test_a_full_disk_is_shown_while_it_is_full() -> None:
+    screen = Screen(width=70)
+    screen.display.start(at(0, replace(UNIT, errors={}, retries=0, stalled="no space left for logs/a.eval")))
+    assert screen.text().splitlines()[-1] == "waits: no space left for logs/a.eval"
+    screen.display.update(at(1, replace(UNIT, errors={}, retries=0)))
+    assert "no space" not in screen.text()
+
+
 def test_a_long_reason_keeps_its_end() -> None:
     screen = Screen(width=60)
     cause = "ConnectionFailed: no answer from 127.0.0.1: ClientConnectorError: Cannot connect: Connection refused"

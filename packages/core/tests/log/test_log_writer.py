@@ -8,16 +8,18 @@ import os
 import stat
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from log_samples import sample, spec, stats
 
-from proctor.contracts import UsageError
+from proctor.contracts import Stat, UsageError
 from proctor.log import (
     FileStore,
     LogWriter,
+    Patience,
     _file_store,
     read_eval_log,
     read_eval_log_sample,
@@ -243,6 +245,56 @@ def test_a_full_disk_is_waited_for(
     assert [one.id for one in read_eval_log(writer.location).samples or []] == [1]
     assert len(found) == 3 and all(ids == [] and "no space" in why for ids, why in found)
     assert writer.stalled is None
+
+
+def test_a_disk_that_is_full_at_the_very_end_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a disk that has no room to write a .json log anew, as its end asks for
+    class Full(FileStore):
+        def replace(self, name: str, chunks: Iterable[bytes], if_match: str | None = None) -> Stat:
+            written = b"".join(chunks)
+            if len(waits) < 2:
+                raise OSError(errno.EDQUOT, "quota exceeded")
+            return super().replace(name, [written], if_match)
+
+    waits: list[float] = []
+    monkeypatch.setattr(time, "sleep", waits.append)
+    writer = LogWriter.open(str(tmp_path), spec(1), EvalPlan(), format="json", store=Full())
+    writer.write(sample(1))
+    # when it ends, then it waits for room, and nothing is missing
+    writer.finish("success", None, stats())
+    assert len(waits) == 2
+    log = read_eval_log(writer.location)
+    assert (log.status, len(log.samples or [])) == ("success", 1)
+
+
+def test_who_is_in_a_hurry_does_not_wait_for_space(tmp_path: Path) -> None:
+    # given a log whose disk stays full
+    patience = Patience()
+    writer = LogWriter.open(str(tmp_path), spec(1), EvalPlan(), store=_Full(1_000_000), patience=patience)
+    acknowledged: list[Any] = []
+    writer.write(sample(1), on_ack=acknowledged.append)
+    # when it is to end at once, then it does, and says what could not be written
+    patience.hurry()
+    with pytest.raises(OSError, match="no space"):
+        writer.finish("cancelled", None, stats())
+    assert not acknowledged and patience.stalled is None
+    assert read_eval_log(writer.location).status == "started"
+
+
+def test_a_log_that_cannot_be_begun_leaves_nothing(tmp_path: Path) -> None:
+    class Broken(FileStore):
+        def create(self, name: str) -> Any:
+            sink = super().create(name)
+
+            def commit(segment: bytes, directory: bytes | bytearray) -> None:
+                raise OSError(errno.EIO, "broken")
+
+            sink.commit = commit  # type: ignore[method-assign]
+            return sink
+
+    with pytest.raises(OSError, match="broken"):
+        LogWriter.open(str(tmp_path), spec(), EvalPlan(), store=Broken())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_disk_that_fails_ends_the_log_with_its_error(tmp_path: Path) -> None:

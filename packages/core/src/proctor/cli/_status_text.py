@@ -23,7 +23,9 @@ def run_text(run: Mapping[str, Any]) -> str:
         return f"run {run['run_id']} · process {run['pid']} · does not answer: {run['error']}"
     about = (f"run {run['run_id']}", f"process {run['pid']}", duration(run["seconds"]), run["backend"], run["log_dir"])
     lines = [" · ".join(about)]
-    lines += _columns([_unit(unit) for unit in run["units"]])
+    units = run["units"]
+    for unit, line in zip(units, _columns([_unit(unit) for unit in units]), strict=True):
+        lines += [line, f"    waits: {unit['stalled']}"] if unit.get("stalled") else [line]
     lines += _gates(run["gates"])
     lines += _loop(run["loop"])
     lines += _retries(run["retries"])

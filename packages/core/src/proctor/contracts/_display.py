@@ -12,7 +12,6 @@ __all__ = [
     "GateSnapshot",
     "MessageLevel",
     "MetricSnapshot",
-    "RunMessage",
     "RunSnapshot",
     "SampleSnapshot",
     "UnitSnapshot",
@@ -53,6 +52,8 @@ class UnitSnapshot:
     samples it befell), ``seconds`` of wall clock, ``error`` that ended the unit, and ``error_place``, the line of the
     task's code that it came from (``quiz.py:12``).
 
+    ``stalled`` says why nothing is acknowledged (a full disk), while the unit waits for that to end.
+
     ``label`` says what tells the unit from others of its name and model (``temperature=0.2``), and is empty when
     nothing has to. ``retry_cause`` is the latest error after which a request was repeated; ``retried`` counts samples
     that were run again. ``error_examples`` gives the first error of each kind in ``errors``, with its place.
@@ -79,6 +80,7 @@ class UnitSnapshot:
     retry_cause: str = ""
     retried: int = 0
     error_examples: Mapping[str, str] = field(default_factory=dict)
+    stalled: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +107,8 @@ class SampleSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class RunMessage:
-    """A sentence for the person who watches the run."""
-
-    text: str
-    level: MessageLevel = "info"
-
-
-@dataclass(frozen=True, slots=True)
 class RunSnapshot:
-    """The whole run at one moment. ``elapsed`` is in seconds since its start; ``messages`` are the latest few.
+    """The whole run at one moment. ``elapsed`` is in seconds since its start.
 
     ``samples`` are those that are under way, the longest wait first, when a person wants to see them (the key Ctrl-\\),
     else ``None``.
@@ -123,7 +117,6 @@ class RunSnapshot:
     units: tuple[UnitSnapshot, ...] = ()
     gates: tuple[GateSnapshot, ...] = ()
     elapsed: float = 0.0
-    messages: tuple[RunMessage, ...] = ()
     samples: tuple[SampleSnapshot, ...] | None = None
 
 

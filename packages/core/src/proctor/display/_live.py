@@ -178,7 +178,7 @@ def _left(unit: UnitSnapshot, pace: Pace | None) -> str:
 
 
 def _foot(snapshot: RunSnapshot, gates: GateTrends, width: int) -> list[RenderableType]:
-    """One line of the whole, and one each for repeated requests, errors and the commonest error, where there are any.
+    """One line of the whole, and one each for a full disk, repeated requests, errors and the commonest of these.
 
     The place of an error and the reason of a retry are what a person needs when nothing moves.
     """
@@ -197,6 +197,9 @@ def _foot(snapshot: RunSnapshot, gates: GateTrends, width: int) -> list[Renderab
     if not explained:
         parts += repeated
     lines = [(" · ".join(parts), "dim")]
+    # Units of a run write to one folder: if one waits for space, all soon do.
+    if stalled := next((unit.stalled for unit in snapshot.units if unit.stalled), ""):
+        lines.append((shorten(f"waits: {stalled}", width), "bold yellow"))
     if explained:
         lines.append((shorten(" · ".join(repeated), width), "yellow"))  # the end of a reason says most
     again = sum(unit.retried for unit in snapshot.units)

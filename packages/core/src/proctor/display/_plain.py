@@ -46,6 +46,7 @@ class PlainDisplay(Display):
         self._gates = GateTrends()
         self._ended: set[int] = set()
         self._told: set[tuple[int, str]] = set()
+        self._stalls: dict[int, str] = {}
         self._lost = False
 
     def start(self, snapshot: RunSnapshot) -> None:
@@ -65,6 +66,7 @@ class PlainDisplay(Display):
         self._samples(snapshot)
         for place, unit in enumerate(snapshot.units):
             self._errors(snapshot, place, unit)
+            self._stall(snapshot, place, unit)
             if unit.status in ("done", "error", "cancelled") and place not in self._ended:
                 self._ended.add(place)
                 self._write(self._line(snapshot, place, unit))
@@ -107,6 +109,14 @@ class PlainDisplay(Display):
             if (place, kind) not in self._told:
                 self._told.add((place, kind))
                 self._write(f"[{duration(snapshot.elapsed)}] {self._title(snapshot, unit)} · first {kind}: {example}")
+
+    def _stall(self, snapshot: RunSnapshot, place: int, unit: UnitSnapshot) -> None:
+        """Tell when a unit begins to wait, and when it goes on."""
+        before = self._stalls.get(place, "")
+        if unit.stalled != before:
+            self._stalls[place] = unit.stalled
+            what = f"waits: {unit.stalled}" if unit.stalled else "goes on"
+            self._write(f"[{duration(snapshot.elapsed)}] {self._title(snapshot, unit)} · {what}")
 
     def _progress(self, snapshot: RunSnapshot) -> None:
         running = [(place, unit) for place, unit in enumerate(snapshot.units) if unit.status in ("running", "scoring")]

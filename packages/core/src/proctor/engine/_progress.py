@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextvars import copy_context
 
 from proctor.concurrency import Activity, Gate, gates
 from proctor.contracts import (
     GateSnapshot,
-    MessageLevel,
     MetricSnapshot,
-    RunMessage,
     RunSnapshot,
     UnitSnapshot,
     UnitStatus,
@@ -20,13 +18,13 @@ from proctor.contracts import (
 from proctor.display import error_place, error_text, unit_from_log
 from proctor.engine._errors import error_kind
 from proctor.engine._unit import Unit
+from proctor.log import Patience
 from proctor.model import Model
 from proctor.sandbox import sandbox_gates
 from proctor.schema import EvalError, EvalLog, EvalSample
 
 __all__ = ["RunProgress", "UnitProgress"]
 
-_MESSAGES = 5
 _EXAMPLES = 8  # kinds of errors of which one is shown
 
 
@@ -37,6 +35,8 @@ class UnitProgress:
         self.unit = unit
         self.max_samples = unit.max_samples
         """Samples at once, as somebody may have changed it since."""
+        self.patience = Patience()
+        """How its log waits for space."""
         self.unfinished: dict[Activity, None] = {}
         """What the samples that are under way do."""
         self.status: UnitStatus = "waiting"
@@ -138,6 +138,7 @@ class UnitProgress:
             error=self.error,
             error_place=self.error_place,
             label=self.unit.label,
+            stalled=self.patience.stalled or "",
         )
 
     def models(self) -> list[Model]:
@@ -165,7 +166,7 @@ def _gate_snapshots(providers: Collection[str]) -> list[GateSnapshot]:
 
 
 class RunProgress:
-    """The counters of all units, the gates and the latest messages."""
+    """The counters of all units, and the gates."""
 
     def __init__(self, units: Sequence[Unit]) -> None:
         self.units = [UnitProgress(unit) for unit in units]
@@ -175,7 +176,6 @@ class RunProgress:
         # A copy of the run's context: gates are found through it, and the screen's thread has a context of its own.
         self._context = copy_context()
         self._started = time.monotonic()
-        self._messages: deque[RunMessage] = deque(maxlen=_MESSAGES)
 
     def begin_anew(self, index: int) -> None:
         """Set the counters of a unit that is run again back to nothing; a limit that was set by hand stays."""
@@ -188,15 +188,10 @@ class RunProgress:
         gates = {id(gate): gate for model in self.models if (gate := model.own_gate) is not None}
         return list(gates.values())
 
-    def say(self, text: str, level: MessageLevel = "info") -> None:
-        """Keep a sentence among the latest messages."""
-        self._messages.append(RunMessage(text, level))
-
     def snapshot(self) -> RunSnapshot:
         """The run as it is now."""
         return RunSnapshot(
             units=tuple(unit.snapshot() for unit in self.units),
             gates=tuple(self._context.run(_gate_snapshots, self._providers)),
             elapsed=time.monotonic() - self._started,
-            messages=tuple(self._messages),
         )

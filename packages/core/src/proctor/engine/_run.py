@@ -262,6 +262,8 @@ class _Run:
 
     def _signalled(self, number: int) -> None:
         self.signal = number
+        for unit in self.progress.units:
+            unit.patience.hurry()
         self._screen.message(
             "Stopping: running samples are recorded as cancelled. The same again stops at once.", "warning"
         )

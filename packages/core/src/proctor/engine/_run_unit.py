@@ -106,6 +106,7 @@ class UnitRun:
                 format=options.log_format,
                 log_samples=options.log_samples,
                 buffer=options.log_buffer,
+                patience=self._progress.patience,
             )
         )
         self._progress.location = self._writer.location
@@ -195,13 +196,14 @@ class UnitRun:
                 del self._progress.unfinished[doer]
 
     async def _catch_up(self) -> None:
-        """Wait until the log has written most of what it was given."""
-        with doing("log", f"{self._writer.backlog} samples are to be written"):
+        """Wait until the log has written most of what it was given; while the disk is full nothing more is paid for."""
+        with doing("log", self._writer.stalled or f"{self._writer.backlog} samples are to be written"):
             while self._behind() and self._writer.error is None:  # noqa: ASYNC110 - a thread drains it
                 await anyio.sleep(_PATIENCE)
 
     def _behind(self) -> bool:
-        return self._writer.backlog > _BACKLOG or self._writer.backlog_bytes > _BACKLOG_BYTES
+        writer = self._writer
+        return writer.stalled is not None or writer.backlog > _BACKLOG or writer.backlog_bytes > _BACKLOG_BYTES
 
     def _cancelled(self, sample: EvalSample) -> None:
         self._tally.add_cancelled(sample)
@@ -224,6 +226,8 @@ class UnitRun:
     def _finish(self, status: EvalStatus) -> None:
         """Write results and header; blocks, so it runs in a thread."""
         lost: Exception | None = None
+        if status == "cancelled":
+            self._progress.patience.hurry()
         results, status = self._summed_up(status)
         self._stats.completed_at = now_iso_seconds()
         self._stats.connection_limit_history = self._limits_moved()

@@ -174,6 +174,7 @@ def _unit(progress: UnitProgress) -> dict[str, Any]:
         "input_tokens": shown.input_tokens,
         "output_tokens": shown.output_tokens,
         "location": shown.location,
+        "stalled": shown.stalled or None,
     }
 
 

@@ -11,6 +11,7 @@ from proctor.log._location import store_for
 from proctor.log._log_file import SampleNotFoundError
 from proctor.log._manifest import write_log_dir_manifest
 from proctor.log._memory_store import MemoryStore
+from proctor.log._patience import Patience
 from proctor.log._read import (
     read_eval_log,
     read_eval_log_sample,
@@ -109,6 +110,7 @@ __all__ = [
     "MemoryStore",
     "ModelConfig",
     "ModelEvent",
+    "Patience",
     "SampleInitEvent",
     "SampleLimitEvent",
     "SampleNotFoundError",

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 Read = Callable[[int, int], bytes]
-Replace = Callable[[Iterable[bytes]], None]
+Replace = Callable[[Callable[[], Iterable[bytes]]], None]
 
 
 class Layout(ABC):
@@ -168,8 +168,13 @@ class JsonLayout(Layout):
 
     def finish(self, log: EvalLog, reductions: ReductionSpool | None, read: Read, replace: Replace) -> bytes:
         # Readers of headers want status and results before the samples, so the file is written anew.
-        samples = (read(start, end) for _, start, end in sorted(self._places, key=lambda item: item[0]))
-        replace(json_log(log, samples, None if reductions is None else reductions.chunks()))
+        places = sorted(self._places, key=lambda item: item[0])
+
+        def whole() -> Iterable[bytes]:
+            samples = (read(start, end) for _, start, end in places)
+            return json_log(log, samples, None if reductions is None else reductions.chunks())
+
+        replace(whole)
         return b""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import threading
 import time
@@ -16,6 +15,7 @@ from proctor.log._encode import encode_sample
 from proctor.log._json import encode
 from proctor.log._layout import EvalLayout, JsonLayout, Layout
 from proctor.log._location import join, log_name, store_for
+from proctor.log._patience import Patience
 from proctor.log._spool import ReductionSpool
 from proctor.log._summary import summary_fields
 from proctor.schema import (
@@ -39,10 +39,7 @@ _LATEST = 10.0  # seconds after which a sample is written though the buffer is n
 _LONGEST = 5.0  # seconds that a pause takes at most, however slow the disk is: somebody watches the count
 _GROUP = 4 << 20  # bytes of JSON that are held before they are compressed
 _HELD = 4 << 20  # compressed bytes that are held before they are written, pause or not: memory is bounded
-_RETRY = 1.0  # seconds between tries when the disk is full
-_PATIENCE = 60.0  # seconds that finish waits for space
 _MANY = 100_000  # sample ids beyond this are not listed
-_WAITABLE = (errno.ENOSPC, errno.EDQUOT)
 
 _Ack = Callable[[Mapping[str, Any]], object]
 _Item = tuple[EvalSample, EvalSampleSummary | None, _Ack | None]
@@ -59,8 +56,7 @@ class LogWriter:
         """Where the log is."""
         self.error: Exception | None = None
         """What ended the writer's thread; nothing is written any more."""
-        self.stalled: str | None = None
-        """Why writing waits (a full disk), while it does."""
+        self._patience: Patience = options["patience"] or Patience()
         self._log = log
         self._layout = layout
         self._store = store
@@ -75,7 +71,6 @@ class LogWriter:
         self._taken = self._put = self._size = 0
         self._closing = threading.Event()
         self._ended = False
-        self._deadline = float("inf")
         self._pending: list[tuple[bytes, dict[str, Any], _Ack | None]] = []
         self._thread = threading.Thread(target=self._run, name=f"log {name[-40:]}", daemon=True)
 
@@ -91,6 +86,7 @@ class LogWriter:
         log_images: bool | None = None,
         buffer: int | None = None,
         store: LogStore | None = None,
+        patience: Patience | None = None,
     ) -> LogWriter:
         """Create the log of an evaluation and write its beginning; blocks.
 
@@ -103,9 +99,11 @@ class LogWriter:
             log_images: whether data URIs are kept; ``None`` asks ``spec.config``.
             buffer: samples that a commit waits for (10 s at most); those of an unfinished buffer are not acknowledged.
             store: where ``log_dir`` is, when the caller knows it.
+            patience: what says why writing waits while the disk is full, and is told to hurry.
 
         Raises:
             UsageError: if the folder cannot be written, or the format is unknown.
+            OSError: if the beginning of the log cannot be written.
         """
         if format not in ("eval", "json"):
             raise UsageError(f"log format {format!r} is unknown: use eval or json.")
@@ -132,14 +130,22 @@ class LogWriter:
             log_samples=config.log_samples is not False if log_samples is None else log_samples,
             log_images=config.log_images is not False if log_images is None else log_images,
             buffer=buffer,
+            patience=patience,
         )
         try:
             writer._commit(layout.begin(log))
         except BaseException:
             sink.close()
+            with suppress(OSError):
+                store.delete(name)  # there is nothing in it
             raise
         writer._thread.start()
         return writer
+
+    @property
+    def stalled(self) -> str | None:
+        """Why writing waits (a full disk), while it does."""
+        return self._patience.stalled
 
     @property
     def backlog(self) -> int:
@@ -203,7 +209,6 @@ class LogWriter:
         changed: dict[str, Any] = {"status": status, "eval": spec, "results": results, "stats": stats, "error": error}
         changed |= {"tags": list(spec.tags or ()), "metadata": dict(spec.metadata or {})}
         self._log = self._log.model_copy(update=changed)
-        self._deadline = time.monotonic() + _PATIENCE
         self._queue.put(None)
         self._closing.set()
         self._thread.join()
@@ -305,24 +310,20 @@ class LogWriter:
     def _read(self, start: int, end: int) -> bytes:
         return self._store.read(self._name, start, end)
 
-    def _replace(self, chunks: Iterable[bytes]) -> None:
-        self._store.replace(self._name, chunks)
+    def _replace(self, chunks: Callable[[], Iterable[bytes]]) -> None:
+        self._patience.write(self.location, lambda: self._store.replace(self._name, chunks()))
 
     def _commit(self, segment: bytes) -> None:
         """Write until it is written: a full disk is waited for, and the log is readable meanwhile."""
-        while True:
-            try:
-                self._sink.commit(segment, self._layout.directory)
-                break
-            except OSError as error:
-                with suppress(OSError):
-                    self._sink.commit(b"", self._layout.former())
-                if error.errno not in _WAITABLE or time.monotonic() > self._deadline:
-                    raise
-                self.stalled = f"no space left for {self.location}; the run goes on when there is"
-                time.sleep(_RETRY)
-        self.stalled = None
+        self._patience.write(
+            self.location, lambda: self._sink.commit(segment, self._layout.directory), self._commit_nothing
+        )
         self._layout.settle()
+
+    def _commit_nothing(self) -> None:
+        """Put the former directory back over what a failed commit has left."""
+        with suppress(OSError):
+            self._sink.commit(b"", self._layout.former())
 
 
 _EMPTY: Any = object()  # nothing is queued (None is the end)
