@@ -74,9 +74,8 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     folder = tmp_path / "disk"
     folder.mkdir()
     try:
-        made = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder], capture_output=True, text=True
-        )
+        mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
+        made = subprocess.run(mount, capture_output=True, text=True, timeout=60)
     except FileNotFoundError:
         pytest.skip("there is no mount command here")
     if made.returncode:

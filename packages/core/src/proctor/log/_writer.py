@@ -132,15 +132,18 @@ class LogWriter:
             buffer=buffer,
             patience=patience,
         )
-        try:
-            writer._commit(layout.begin(log))
-        except BaseException:
-            sink.close()
-            with suppress(OSError):
-                store.delete(name)  # there is nothing in it
-            raise
-        writer._thread.start()
+        writer._begin()
         return writer
+
+    def _begin(self) -> None:
+        try:
+            self._commit(self._layout.begin(self._log))
+        except BaseException:
+            self._sink.close()
+            with suppress(OSError):
+                self._store.delete(self._name)  # there is nothing in it
+            raise
+        self._thread.start()
 
     @property
     def stalled(self) -> str | None:
