@@ -241,8 +241,11 @@ def test_json_is_all_that_stands_on_standard_output(engine: Engine, capsys: pyte
             "scored": 4,
             "total": 4,
             "reducer": None,
+            "missing": {},
+            "partial": False,
         }
     ]
+    assert first["partial"] is False
     assert second["metrics"][0]["value"] is None
     assert captured.err == "printed by a task\n"
     assert engine.told[0][2]["display"] == "none"

@@ -58,7 +58,9 @@ def test_the_metrics_are_those_that_the_log_declares(capsysbinary: Any, tmp_path
     assert metrics.pop("odd") == 0.5 and metrics.pop("even") == 1 and "accuracy" not in metrics
     # and what befell the samples is counted
     assert (results.total_samples, results.completed_samples) == (8, 3)
-    assert results.metadata == {"proctor": {"outcomes": {"total": 8, "completed": 3, "error": 1, "not_run": 4}}}
+    outcomes = {"total": 8, "completed": 3, "error:m": 1, "not_run": 4}
+    partial = {"match": {"error:m": 1, "not_run": 4}}
+    assert results.metadata == {"proctor": {"outcomes": outcomes, "partial": partial}}
 
 
 def test_a_scorer_of_ones_own_needs_no_code(capsysbinary: Any, tmp_path: Path) -> None:

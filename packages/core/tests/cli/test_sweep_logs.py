@@ -31,8 +31,8 @@ def test_the_list_of_logs_names_what_differs(capsys: pytest.CaptureFixture[str])
         line.partition("success")[2].split(" logs/")[0].split() for line in capsys.readouterr().out.splitlines()
     )
     assert [" ".join(words) for words in lines] == [
-        "guess word=Default mock/model 1/1 accuracy 1.000 ± 0.000",
-        "guess word=else mock/model 1/1 accuracy 0.000 ± 0.000",
+        "guess word=Default mock/model 1/1 accuracy 1.000",
+        "guess word=else mock/model 1/1 accuracy 0.000",
     ]
 
 

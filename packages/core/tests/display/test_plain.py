@@ -130,7 +130,9 @@ def test_what_samples_wait_for_is_listed_when_somebody_asks(stream: io.StringIO)
 def test_the_end_is_the_report(stream: io.StringIO) -> None:
     display = PlainDisplay(stream)
     display.finish(at(62, finished()), 0)
-    assert "  accuracy       0.617 ± 0.071  47 / 50 scored\n" in stream.getvalue()
+    assert (
+        "  accuracy       0.617 ± 0.071  partial: 47 / 50 scored (TimeoutError 2, ValueError 1)\n" in stream.getvalue()
+    )
 
 
 def test_messages_are_lines_of_their_own(stream: io.StringIO) -> None:

@@ -67,7 +67,7 @@ def a_log(**changes: object) -> EvalLog:
 def test_a_finished_unit_says_all_that_was_asked_for() -> None:
     assert report_text([finished()]) == [
         "quiz · mock/model · done in 1:02",
-        "  accuracy       0.617 ± 0.071  47 / 50 scored",
+        "  accuracy       0.617 ± 0.071  partial: 47 / 50 scored (TimeoutError 2, ValueError 1)",
         "  f1[astronomy]  0.500",
         "  outcomes       3 errors (TimeoutError 2, ValueError 1), 4 stopped at a limit (token 4)",
         "  tokens         12.3k in, 678 out, 3 retries",
@@ -93,9 +93,9 @@ def test_several_units_end_in_a_table_that_says_what_differs_and_what_befell_the
     befell = "3 errors (TimeoutError 2, ValueError 1), 4 stopped at a limit (token 4)"
     assert lines[-4:] == [
         "",
-        "task  with             model       status  score                   scored  outcomes",
-        f"quiz  temperature=0.2  mock/model  done    accuracy 0.617 ± 0.071  47/50   {befell}",
-        f"quiz  temperature=0.4  mock/model  failed{'':34}1 error (OSError 1), 1 sample run again",
+        "task  with             model       status  score                   scored         outcomes",
+        f"quiz  temperature=0.2  mock/model  done    accuracy 0.617 ± 0.071  47/50 partial  {befell}",
+        f"quiz  temperature=0.4  mock/model  failed{'':41}1 error (OSError 1), 1 sample run again",
     ]
     assert "with" not in report_text([finished(), finished()])[-3]
 
@@ -116,9 +116,29 @@ def test_repeated_requests_have_a_reason() -> None:
     assert "  tokens         12.3k in, 678 out" in lines
 
 
+def test_one_score_has_no_standard_error() -> None:
+    log = a_log()
+    assert log.results is not None
+    log.results.scores[0].scored_samples = 1
+    log.results.scores[0].metrics["stderr"].value = 0.0
+    assert unit_from_log(log).results[0].stderr is None
+
+
+def test_a_metric_of_fewer_samples_than_planned_says_how_many_and_why() -> None:
+    missing = {"error:OSError": 1, "unscored:refusal": 2, "not_run": 3}
+    log = a_log()
+    assert log.results is not None
+    log.results.metadata = {"proctor": {"outcomes": OUTCOMES, "partial": {"match": missing}}}
+    unit = unit_from_log(log)
+    assert unit.partial and unit.results[0].missing == missing
+    assert "  accuracy  0.750 ± 0.100  partial: 8 / 10 scored (not run 3, refusal 2, OSError 1)" in report_text([unit])
+
+
 def test_no_score_is_not_shown_as_a_number() -> None:
     nothing = MetricSnapshot("match", "accuracy", math.nan, stderr=math.nan, scored=0, total=50)
-    assert "  accuracy  none  0 / 50 scored" in report_text([replace(UNIT, status="cancelled", results=(nothing,))])
+    assert "  accuracy  none  partial: 0 / 50 scored" in report_text(
+        [replace(UNIT, status="cancelled", results=(nothing,))]
+    )
 
 
 def test_a_failed_unit_says_why_in_one_line() -> None:

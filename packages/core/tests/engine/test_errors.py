@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from proctor.engine import ErrorPolicy, exit_code
-from proctor.engine._errors import error_kind, eval_error
+from proctor.engine._errors import eval_error
+from proctor.log import error_kind
 from proctor.schema import EvalConfig, EvalDataset, EvalError, EvalLog, EvalSpec
 
 

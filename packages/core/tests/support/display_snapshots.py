@@ -20,6 +20,7 @@ UNIT = UnitSnapshot(
     retries=3,
 )
 GATES = (GateSnapshot("openai", 37, 40, 3), GateSnapshot("subprocesses", 2, 2))
+MISSING = {"error:TimeoutError": 2, "error:ValueError": 1}
 
 
 def at(elapsed: float, *units: UnitSnapshot) -> RunSnapshot:
@@ -37,7 +38,7 @@ def finished(unit: UnitSnapshot = UNIT) -> UnitSnapshot:
         seconds=62.4,
         location="logs/2026-11-29T11-27-19-00-00_quiz_8JwCx7XzYLyCEauVUHYrhy.eval",
         results=(
-            MetricSnapshot("match", "accuracy", 0.617, stderr=0.0712, scored=47, total=50),
+            MetricSnapshot("match", "accuracy", 0.617, stderr=0.0712, scored=47, total=50, missing=MISSING),
             MetricSnapshot("match", "f1[astronomy]", 0.5),
         ),
         outcomes={"total": 50, "completed": 47, "error:TimeoutError": 2, "error:ValueError": 1, "limit:token": 4},

@@ -27,7 +27,9 @@ class MetricSnapshot:
     """A metric of a finished unit.
 
     ``scored`` of ``total`` samples have a score that counts in ``value``; the two stand beside every number shown.
-    ``stderr`` is the standard error of ``value``, ``None`` when it was not asked for.
+    ``stderr`` is the standard error of ``value``, ``None`` when it was not asked for, or one score cannot tell it.
+    ``missing`` says why scores that were planned are not there: reasons (``error:TimeoutError``, ``unscored:refusal``,
+    ``not_run``) and how many, samples times epochs. A metric with any is ``partial``.
     """
 
     scorer: str
@@ -37,6 +39,12 @@ class MetricSnapshot:
     scored: int | None = None
     total: int | None = None
     reducer: str | None = None
+    missing: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def partial(self) -> bool:
+        """Whether ``value`` is of fewer samples than were planned."""
+        return bool(self.missing) or (self.scored or 0) < (self.total or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,11 @@ class UnitSnapshot:
     retried: int = 0
     error_examples: Mapping[str, str] = field(default_factory=dict)
     stalled: str = ""
+
+    @property
+    def partial(self) -> bool:
+        """Of a finished unit: whether samples are missing from its metrics, or were not run."""
+        return any(metric.partial for metric in self.results) or self.done < (self.total or 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,10 @@ class RunRow:
         status: the log's status.
         metrics: name and value of each headline metric, such as ``{"accuracy": 0.5, "stderr": 0.02}``.
         scored: samples that have a score.
-        total: samples that were planned.
+        total: samples that were planned, times epochs unless their scores were reduced to one.
+        partial: whether a metric is of fewer samples than were planned, or there is none where there should be.
+        outcomes: what became of the samples, by kind (``completed``, ``error:TimeoutError``, ``limit:token``,
+            ``unscored:refusal``, ``cancelled``, ``not_run``, ...).
         location: the log's path or URL.
     """
 
@@ -103,6 +106,8 @@ class RunRow:
     scored: int = 0
     total: int = 0
     location: str = ""
+    partial: bool = False
+    outcomes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,12 @@ _MOST_METRICS = 24  # a metric grouped by 57 subjects would push everything else
 _NO_NEWS = ("total", "completed", "success", "scored")
 _MOST_EXAMPLES = 3
 _HEADING = ("task", "with", "model", "status", "score", "scored", "outcomes")
-_NOUNS = {"error": "error", "limit": "stopped at a limit", "unscored": "without a score"}
+_NOUNS = {
+    "error": "error",
+    "limit": "stopped at a limit",
+    "stop": "with a reply that was cut short",
+    "unscored": "without a score",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +89,13 @@ def summary(units: Sequence[UnitSnapshot]) -> list[tuple[str, ...]]:
 
 
 def score_text(unit: UnitSnapshot) -> tuple[str, str]:
-    """The first metric of a finished unit and its coverage: ``accuracy 0.617 ± 0.071`` and ``47/50``."""
+    """The first metric of a finished unit and its coverage: ``accuracy 0.617 ± 0.071`` and ``47/50 partial``."""
     first = next(iter(unit.results), None)
     if first is None:
         return "", ""
     row = _metric_row(first, False)
-    return f"{row.label} {row.value}", "" if first.total is None else f"{first.scored or 0:,}/{first.total:,}"
+    scored = "" if first.total is None else f"{first.scored or 0:,}/{first.total:,}"
+    return f"{row.label} {row.value}", f"{scored} partial" if first.partial else scored
 
 
 def _summary_row(unit: UnitSnapshot) -> tuple[str, ...]:
@@ -130,8 +136,16 @@ def _metric_row(metric: MetricSnapshot, with_scorer: bool) -> Row:
         value = "none"
     if metric.scored is None or metric.total is None:
         return Row(label, value, kind="metric")
-    kind = "metric" if metric.scored == metric.total else "unscored"
-    return Row(label, value, f"{metric.scored:,} / {metric.total:,} scored", kind)
+    scored = f"{metric.scored:,} / {metric.total:,} scored"
+    if not metric.partial:
+        return Row(label, value, scored, "metric")
+    why = counts({_reason(kind): count for kind, count in metric.missing.items()})
+    return Row(label, value, f"partial: {scored} ({why})" if why else f"partial: {scored}", "unscored")
+
+
+def _reason(kind: str) -> str:
+    """``TimeoutError`` from ``error:TimeoutError``, ``not run`` from ``not_run``."""
+    return (kind.partition(":")[2] or kind).replace("_", " ")
 
 
 def _befell(unit: UnitSnapshot) -> str:

@@ -61,8 +61,22 @@ def _metrics(log: EvalLog) -> Iterator[MetricSnapshot]:
     if log.results is None:
         return
     several = len({score.name for score in log.results.scores}) < len(log.results.scores)
+    missing = _result(log.results).get("partial")
     for score in log.results.scores:
-        yield from _score_metrics(score, _planned(log, log.results, score), several)
+        why = missing.get(score.scorer) if isinstance(missing, dict) else None
+        yield from _score_metrics(score, _planned(log, log.results, score), _counts(why), several)
+
+
+def _result(results: EvalResults) -> Mapping[str, Any]:
+    """What Proctor says of the results in the log's header."""
+    own = (results.metadata or {}).get("proctor")
+    return own if isinstance(own, dict) else {}
+
+
+def _counts(found: Any) -> dict[str, int]:
+    if not isinstance(found, dict):
+        return {}
+    return {str(kind): count for kind, count in found.items() if isinstance(count, int)}
 
 
 def _planned(log: EvalLog, results: EvalResults, score: EvalScore) -> int:
@@ -78,21 +92,25 @@ def _planned(log: EvalLog, results: EvalResults, score: EvalScore) -> int:
     return once if reduced else results.total_samples
 
 
-def _score_metrics(score: EvalScore, planned: int, show_reducer: bool) -> Iterator[MetricSnapshot]:
+def _score_metrics(
+    score: EvalScore, planned: int, missing: Mapping[str, int], show_reducer: bool
+) -> Iterator[MetricSnapshot]:
     errors = [metric for metric in score.metrics.values() if metric.name in _STDERR]
     others = {key: metric for key, metric in score.metrics.items() if metric.name not in _STDERR}
     # A standard error belongs to the mean of the scores, which `accuracy` and `mean` both are.
     of = next((key for key, metric in others.items() if metric.name in ("accuracy", "mean")), None)
+    known = score.scored_samples is None or score.scored_samples > 1  # one score tells nothing of its spread
     for key, metric in (others or score.metrics).items():
         label = key if metric.group is None else f"{metric.group}[{key}]"
         yield MetricSnapshot(
             scorer=score.name if score.name == score.scorer else f"{score.scorer}:{score.name}",
             name=label,
             value=metric.value,
-            stderr=errors[0].value if errors and key == of else None,
+            stderr=errors[0].value if errors and key == of and known else None,
             scored=score.scored_samples,
             total=planned if score.scored_samples is not None else None,
             reducer=score.reducer if show_reducer else None,
+            missing=missing if score.scored_samples is not None else {},
         )
     if others and of is None:
         for metric in errors:
@@ -101,10 +119,9 @@ def _score_metrics(score: EvalScore, planned: int, show_reducer: bool) -> Iterat
 
 def _outcomes(log: EvalLog) -> dict[str, int]:
     results = log.results
-    own = ((log.eval.metadata if results is None else results.metadata) or {}).get("proctor")
-    found = own.get("outcomes") if isinstance(own, dict) else None
-    if isinstance(found, dict):
-        return {str(kind): count for kind, count in found.items() if isinstance(count, int)}
+    found = _counts((_own(log) if results is None else _result(results)).get("outcomes"))
+    if found:
+        return found
     if results is None:
         return {}
     missing = results.total_samples - results.completed_samples

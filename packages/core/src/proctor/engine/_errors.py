@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from proctor.schema import EvalError, EvalLog, redact_text
 
-__all__ = ["ErrorPolicy", "error_kind", "eval_error", "exit_code"]
+__all__ = ["ErrorPolicy", "eval_error", "exit_code"]
 
 _LONGEST = 100_000  # characters of a traceback; recursion errors and embedded data make far longer ones
 
@@ -20,11 +20,6 @@ def eval_error(error: BaseException) -> EvalError:
         text = text[: _LONGEST // 2] + "\n... (cut) ...\n" + text[-_LONGEST // 2 :]
     message = f"{type(error).__name__}({redact_text(str(error))!r})"
     return EvalError(message=message, traceback=text, traceback_ansi=text)
-
-
-def error_kind(error: EvalError) -> str:
-    """The exception's class name."""
-    return error.message.partition("(")[0]
 
 
 @dataclass(frozen=True, slots=True)

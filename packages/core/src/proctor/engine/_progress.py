@@ -16,9 +16,8 @@ from proctor.contracts import (
     UnitStatus,
 )
 from proctor.display import error_place, error_text, unit_from_log
-from proctor.engine._errors import error_kind
 from proctor.engine._unit import Unit
-from proctor.log import Patience
+from proctor.log import Patience, error_kind
 from proctor.model import Model
 from proctor.sandbox import sandbox_gates
 from proctor.schema import EvalError, EvalLog, EvalSample
@@ -90,9 +89,8 @@ class UnitProgress:
             self.output_tokens += usage.output_tokens
 
     def failed(self, error: EvalError) -> None:
-        """Count the error of a sample, and keep the first of each kind to show."""
+        """Keep the first error of each kind to show."""
         kind = error_kind(error)
-        self.errors[kind] += 1
         if kind not in self.examples and len(self.examples) < _EXAMPLES:
             self.examples[kind] = error_text(error, self.unit.task.folder)
 

@@ -16,6 +16,7 @@ from anyio import to_thread
 from proctor import plugins
 from proctor.concurrency import Gate, LoopWatch, Place, run_gates, tend_gates, use_loop_watch
 from proctor.contracts import RunEnd, RunRow, RunStart, UnitInfo, UsageError
+from proctor.display import unit_from_log
 from proctor.engine._agenda import Agenda, MakeAgenda
 from proctor.engine._checks import check_log_dir, check_units
 from proctor.engine._errors import eval_error, exit_code
@@ -277,18 +278,21 @@ class _Run:
     def _rows(self) -> list[RunRow]:
         rows = []
         for index, log in sorted(self.logs.items()):
+            shown = unit_from_log(log)
+            first = next(iter(shown.results), None)
             scores = log.results.scores if log.results else []
-            metrics = {name: metric.value for score in scores for name, metric in score.metrics.items()}
             rows.append(
                 RunRow(
                     unit=self.units[index].id,
                     task=log.eval.task,
                     model=log.eval.model,
                     status=log.status,
-                    metrics=metrics,
-                    scored=(scores[0].scored_samples or 0) if scores else 0,
-                    total=log.results.total_samples if log.results else 0,
+                    metrics={name: metric.value for score in scores for name, metric in score.metrics.items()},
+                    scored=(first.scored or 0) if first else 0,
+                    total=(first.total if first else shown.total) or 0,
                     location=log.location,
+                    partial=shown.partial,
+                    outcomes=dict(shown.outcomes),
                 )
             )
         return rows

@@ -14,6 +14,7 @@ from proctor.log._json import encode
 from proctor.log._layout import header_json, json_log, start_json
 from proctor.log._location import store_for
 from proctor.log._log_file import EvalFile, JsonFile, LogFile, open_log, top_level
+from proctor.log._outcomes import Outcomes
 from proctor.log._rewrite import copy_members
 from proctor.log._summary import summarise
 from proctor.log._writer import in_order
@@ -195,11 +196,10 @@ def _planned(spec: EvalSpec) -> int:
 
 
 def _count(results: EvalResults, summaries: Sequence[EvalSampleSummary], planned: int) -> None:
-    found, completed = len(summaries), sum(1 for row in summaries if row.error is None)
-    results.total_samples, results.completed_samples = max(planned, found), completed
-    outcomes = {"total": results.total_samples, "completed": completed, "error": found - completed}
-    outcomes["not_run"] = results.total_samples - found
-    results.metadata = {"proctor": {"outcomes": {kind: count for kind, count in outcomes.items() if count}}}
+    outcomes = Outcomes(list(dict.fromkeys(score.scorer for score in results.scores)))
+    for row in summaries:
+        outcomes.add(row)
+    outcomes.complete(results, planned)
 
 
 def _total(usages: Iterable[dict[str, ModelUsage]]) -> dict[str, ModelUsage]:

@@ -58,6 +58,7 @@ def summary_fields(sample: EvalSample) -> dict[str, Any]:
         "total_time": value["total_time"],
         "working_time": value["working_time"],
         "uuid": value["uuid"],
+        "invalidation": value["invalidation"],
         "error": None if error is None else error.message,
         "limit": None if limit is None else limit.type,
         "limit_reason": None if limit is None else limit.reason,

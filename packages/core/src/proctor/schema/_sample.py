@@ -165,7 +165,7 @@ class EvalSample(Record):
 
 
 class EvalSampleSummary(Record):
-    """What a table of samples shows of one sample; long texts are cut."""
+    """What a table of samples shows of one sample; long texts are cut. ``invalidation`` is Proctor's own field."""
 
     id: int | str
     epoch: int
@@ -183,6 +183,7 @@ class EvalSampleSummary(Record):
     total_time: float | None = None
     working_time: float | None = None
     uuid: str | None = None
+    invalidation: Provenance | None = None
     error: str | None = None
     limit: str | None = None
     limit_reason: str | None = None

@@ -1,0 +1,131 @@
+"""What became of the samples: the one place that says what a sample counts as."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from proctor.schema import EvalError, EvalResults, EvalSample, EvalSampleSummary
+
+__all__ = ["Outcomes", "error_kind"]
+
+_CUT_SHORT = frozenset({"content_filter", "max_tokens", "model_length"})  # replies that are scored but were not whole
+_NO_SCORE = "no_score"  # the scorer returned None
+_CANCELLED = "CancelledError"
+
+
+def error_kind(error: EvalError | str) -> str:
+    """The exception's class name, of an error or its message."""
+    return (error if isinstance(error, str) else error.message).partition("(")[0]
+
+
+class Outcomes:
+    """Counts samples by what became of them.
+
+    Each sample is one of ``invalidated``, ``cancelled``, ``error:<kind>`` and completed. Completed ones may also count
+    as ``limit:<kind>``, ``stop:<reason>`` (a reply that was cut short) and ``unscored:<reason>``, once for each scorer
+    that gave no score.
+
+    Args:
+        scorers: the names of the scorers whose scores are looked for.
+    """
+
+    def __init__(self, scorers: Sequence[str]) -> None:
+        self.kinds: Counter[str] = Counter()
+        """What befell samples that completed, and those that were cancelled or invalidated."""
+        self.errors: Counter[str] = Counter()
+        """Failed samples by the kind of their error."""
+        self.recorded = self.completed = self.scored = self.retried = 0
+        self._missing: dict[str, Counter[str]] = {name: Counter() for name in scorers}
+
+    def add(self, sample: EvalSample | EvalSampleSummary) -> None:
+        """Count a sample that ended, however it did; summaries do not tell of replies that were cut short."""
+        self.recorded += 1
+        self.retried += _tries(sample) > 0
+        kind = _kind(sample)
+        if kind is not None:
+            family, _, name = kind.partition(":")
+            if family == "error":
+                self.errors[name] += 1
+            else:
+                self.kinds[kind] += 1
+            for missing in self._missing.values():
+                missing[kind] += 1
+            return
+        self.completed += 1
+        self.kinds.update(_befell(sample))
+        scores = sample.scores or {}
+        scored = False
+        for name, missing in self._missing.items():
+            score = scores.get(name)
+            if score is not None and score.value == score.value:
+                scored = True
+                continue
+            # NaN: the sample could not be scored.
+            reason = f"unscored:{_NO_SCORE if score is None else score.reason or 'unknown'}"
+            self.kinds[reason] += 1
+            missing[reason] += 1
+        self.scored += scored
+
+    def counts(self, planned: int | None = None, *, scored: bool = False) -> dict[str, int]:
+        """How many samples ended in which way; kinds that befell none are left out.
+
+        Args:
+            planned: how many were to be run, when that is known: samples times epochs.
+            scored: count those with a score, too: for logs without results, which say it for each scorer.
+        """
+        total = max(planned or 0, self.recorded)
+        counts = {"total": total, "completed": self.completed, **{k: n for k, n in self.kinds.items() if n}}
+        if scored:
+            counts["scored"] = self.scored
+        counts |= {f"error:{kind}": count for kind, count in self.errors.items()}
+        if self.retried:
+            counts["retried"] = self.retried
+        if total > self.recorded:
+            counts["not_run"] = total - self.recorded
+        return counts
+
+    def complete(self, results: EvalResults, planned: int | None = None) -> None:
+        """Put the counts into ``results``, and for each scorer whose metrics lack samples, why those are missing.
+
+        ``metadata["proctor"]`` gets ``outcomes`` (see ``counts``) and, unless every score is there, ``partial``: for
+        each scorer its missing scores by reason, samples times epochs.
+        """
+        total = max(planned or 0, self.recorded)
+        results.total_samples, results.completed_samples = total, self.completed
+        kept = (results.metadata or {}).get("proctor")
+        own: dict[str, Any] = dict(kept) if isinstance(kept, dict) else {}
+        own["outcomes"] = self.counts(planned)
+        partial = {name: reasons for name in self._missing if (reasons := self._why(name, total))}
+        own.pop("partial", None)
+        if partial:
+            own["partial"] = partial
+        results.metadata = {**(results.metadata or {}), "proctor": own}
+
+    def _why(self, scorer: str, total: int) -> dict[str, int]:
+        reasons = {kind: count for kind, count in self._missing[scorer].items() if count}
+        if total > self.recorded:
+            reasons["not_run"] = total - self.recorded
+        return reasons
+
+
+def _kind(sample: EvalSample | EvalSampleSummary) -> str | None:
+    """What became of a sample that gives no scores; ``None`` of one that completed."""
+    if sample.invalidation is not None:
+        return "invalidated"
+    if sample.error is None:
+        return None
+    kind = error_kind(sample.error)
+    return "cancelled" if kind == _CANCELLED else f"error:{kind}"
+
+
+def _befell(sample: EvalSample | EvalSampleSummary) -> Iterator[str]:
+    if sample.limit is not None:
+        yield f"limit:{sample.limit if isinstance(sample.limit, str) else sample.limit.type}"
+    if isinstance(sample, EvalSample) and sample.output.choices and sample.output.stop_reason in _CUT_SHORT:
+        yield f"stop:{sample.output.stop_reason}"
+
+
+def _tries(sample: EvalSample | EvalSampleSummary) -> int:
+    return len(sample.error_retries or ()) if isinstance(sample, EvalSample) else sample.retries or 0
