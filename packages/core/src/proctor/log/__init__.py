@@ -11,11 +11,8 @@ from proctor.log._location import store_for
 from proctor.log._log_file import SampleNotFoundError
 from proctor.log._manifest import write_log_dir_manifest
 from proctor.log._memory_store import MemoryStore
-<<<<<<< HEAD
-from proctor.log._patience import Patience
-=======
 from proctor.log._outcomes import Outcomes, error_kind
->>>>>>> 892e1dc (Say beside each metric which scores are missing and why, by one count for run, recovery, screen and JSON)
+from proctor.log._patience import Patience
 from proctor.log._read import (
     read_eval_log,
     read_eval_log_sample,
@@ -114,11 +111,8 @@ __all__ = [
     "MemoryStore",
     "ModelConfig",
     "ModelEvent",
-<<<<<<< HEAD
-    "Patience",
-=======
     "Outcomes",
->>>>>>> 892e1dc (Say beside each metric which scores are missing and why, by one count for run, recovery, screen and JSON)
+    "Patience",
     "SampleInitEvent",
     "SampleLimitEvent",
     "SampleNotFoundError",

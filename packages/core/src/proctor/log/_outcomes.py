@@ -12,7 +12,7 @@ __all__ = ["Outcomes", "error_kind"]
 
 _CUT_SHORT = frozenset({"content_filter", "max_tokens", "model_length"})  # replies that are scored but were not whole
 _NO_SCORE = "no_score"  # the scorer returned None
-_CANCELLED = "CancelledError"
+_CANCELLED = ("CancelledError", "Cancelled")
 
 
 def error_kind(error: EvalError | str) -> str:
@@ -117,7 +117,7 @@ def _kind(sample: EvalSample | EvalSampleSummary) -> str | None:
     if sample.error is None:
         return None
     kind = error_kind(sample.error)
-    return "cancelled" if kind == _CANCELLED else f"error:{kind}"
+    return "cancelled" if kind in _CANCELLED else f"error:{kind}"
 
 
 def _befell(sample: EvalSample | EvalSampleSummary) -> Iterator[str]:
