@@ -2,13 +2,16 @@
 
 from proctor.engine._agenda import Agenda, Retries
 from proctor.engine._errors import ErrorPolicy, exit_code
-from proctor.engine._eval import eval, eval_async
-from proctor.engine._load import TaskInfo, find_tasks, list_tasks
+from proctor.engine._eval import eval, eval_async, outside_a_loop
+from proctor.engine._identity import IDENTITY_VERSION, identity_changes, logged_ingredients, logged_unit
+from proctor.engine._load import TaskInfo, TaskLike, find_tasks, list_tasks
 from proctor.engine._run import RunResult, run
+from proctor.engine._spec import eval_spec
 from proctor.engine._task import Epochs, Task, task, task_with
 from proctor.engine._unit import Unit
 
 __all__ = [
+    "IDENTITY_VERSION",
     "Agenda",
     "Epochs",
     "ErrorPolicy",
@@ -16,12 +19,18 @@ __all__ = [
     "RunResult",
     "Task",
     "TaskInfo",
+    "TaskLike",
     "Unit",
     "eval",
     "eval_async",
+    "eval_spec",
     "exit_code",
     "find_tasks",
+    "identity_changes",
     "list_tasks",
+    "logged_ingredients",
+    "logged_unit",
+    "outside_a_loop",
     "run",
     "task",
     "task_with",

@@ -42,11 +42,13 @@ class Agenda:
     Args:
         complete: headers of logs that stand for units, by unit id; these units are not run.
         retries: what becomes of a unit that failed.
+        task_ids: what the attempts at a unit are known by, by unit id; made up where there is none.
         eval_set_id: the set that the logs belong to.
     """
 
     complete: Mapping[str, EvalLog] = field(default_factory=dict)
     retries: Retries = Retries()
+    task_ids: Mapping[str, str] = field(default_factory=dict)
     eval_set_id: str | None = None
 
 

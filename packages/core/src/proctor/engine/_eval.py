@@ -14,7 +14,7 @@ from proctor.log import read_eval_log
 from proctor.model import Model
 from proctor.schema import EvalLog, EvalOptions
 
-__all__ = ["eval", "eval_async"]
+__all__ = ["eval", "eval_async", "outside_a_loop"]
 
 
 def eval(
@@ -37,7 +37,7 @@ def eval(
         [log] = eval("examples/hello.py", model="mock/model", limit=10)
         print(log.status, log.results.scores[0].metrics["accuracy"].value)
     """
-    _outside_a_loop()
+    outside_a_loop("eval()", "write `await eval_async(...)`")
     return _complete(run(tasks, model, options))
 
 
@@ -50,7 +50,16 @@ async def eval_async(
     return await to_thread.run_sync(_complete, await run_async(tasks, model, options))
 
 
-def _outside_a_loop() -> None:
+def outside_a_loop(name: str, instead: str) -> None:
+    """Refuse to start an event loop inside of one.
+
+    Args:
+        name: of the function that would.
+        instead: what to do.
+
+    Raises:
+        UsageError: there is a loop.
+    """
     import anyio
 
     try:
@@ -58,8 +67,8 @@ def _outside_a_loop() -> None:
     except Exception:
         return
     raise UsageError(
-        "eval() starts an event loop, and one is running here: write `await eval_async(...)`, and in a task file call "
-        'it under `if __name__ == "__main__":` only'
+        f"{name} starts an event loop, and one is running here: {instead}, and in a task file call it "
+        'under `if __name__ == "__main__":` only'
     )
 
 

@@ -223,6 +223,7 @@ class _Run:
             self.progress.units[index],
             self.observers,
             self._revision,
+            task_id=self.agenda.task_ids.get(self.units[index].id),
             eval_set_id=self.agenda.eval_set_id,
         )
         try:

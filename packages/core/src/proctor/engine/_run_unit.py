@@ -61,6 +61,7 @@ class UnitRun:
         progress: where its counters stand.
         observers: who is told.
         revision: the git revision for the log.
+        task_id: the id that all attempts at the unit share; made up when not given.
         eval_set_id: the set that the log belongs to.
     """
 
@@ -72,12 +73,13 @@ class UnitRun:
         observers: Observers,
         revision: EvalRevision | None,
         *,
+        task_id: str | None = None,
         eval_set_id: str | None = None,
     ) -> None:
         self.unit = unit
         self._progress = progress
         self._observers = observers
-        self.spec = eval_spec(unit, run_id, revision, eval_set_id)
+        self.spec = eval_spec(unit, run_id, revision, task_id=task_id, eval_set_id=eval_set_id)
         self._plan = eval_plan(unit)
         self._stats = EvalStats(started_at=now_iso_seconds())
         self._started = time.monotonic()

@@ -43,8 +43,23 @@ def eval_plan(unit: Unit) -> EvalPlan:
     return EvalPlan(steps=plan_steps(unit.solver), config=loggable_config(unit.config))
 
 
-def eval_spec(unit: Unit, run_id: str, revision: EvalRevision | None, eval_set_id: str | None = None) -> EvalSpec:
-    """Task, model, dataset and options. Secrets are in none of them."""
+def eval_spec(
+    unit: Unit,
+    run_id: str,
+    revision: EvalRevision | None,
+    *,
+    task_id: str | None = None,
+    eval_set_id: str | None = None,
+) -> EvalSpec:
+    """Task, model, dataset and options. Secrets are in none of them.
+
+    Args:
+        unit: what is evaluated.
+        run_id: the run's id.
+        revision: the git revision of the working directory.
+        task_id: the id that all attempts at the unit share; made up when not given.
+        eval_set_id: the set that the evaluation belongs to.
+    """
     task, options = unit.task, unit.options
     info = task_info(task)
     return EvalSpec(
@@ -53,7 +68,7 @@ def eval_spec(unit: Unit, run_id: str, revision: EvalRevision | None, eval_set_i
         run_id=run_id,
         created=now_iso_seconds(),
         task=task.name,
-        task_id=short_uuid(),
+        task_id=task_id or short_uuid(),
         task_version=task.version,
         task_file=os.path.relpath(task.file) if task.file else None,
         task_display_name=task.display_name or task.name,

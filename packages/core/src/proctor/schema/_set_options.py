@@ -71,7 +71,13 @@ class _SetOptions(TypedDict, total=False):
     ]
     eval_set_id: Annotated[
         str | None,
-        Option("--id", "Id of a new eval set; a folder keeps the one it has.", "Eval set", metavar="ID"),
+        Option(
+            "--id",
+            "Id of a new eval set; a folder keeps the one it has.",
+            "Eval set",
+            env="PROCTOR_EVAL_SET_ID",
+            metavar="ID",
+        ),
     ]
 
 
