@@ -1,4 +1,4 @@
-"""``proctor log``: list, show, convert and recover logs."""
+"""``proctor log``: list, show, convert, recover and push logs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STATUSES = ("started", "success", "cancelled", "error")
 
 @click.group("log")
 def log() -> None:
-    """List, show, convert and recover evaluation logs."""
+    """List, show, convert, recover and push evaluation logs."""
 
 
 @log.command("list", short_help="List the logs in a folder, newest first.")
@@ -125,6 +125,20 @@ def recover_command(path: str, output: str | None, overwrite: bool, as_json: boo
         _print(found)
     else:
         click.echo(describe(found))
+
+
+@log.command("push", short_help="Send logs that their store could not take.")
+@click.argument("spills", nargs=-1, metavar="[SPILL]...")
+@click.option("--all", "everything", is_flag=True, help="Send all that wait.")
+@_JSON
+def push_command(spills: Sequence[str], everything: bool, as_json: bool) -> None:
+    """Send logs that went on here because their store was lost. Without SPILL or --all: list those that wait.
+
+    A log is removed here once it is proven to stand in its store.
+    """
+    from proctor.cli._push import push
+
+    push(spills, everything=everything, as_json=as_json)
 
 
 def _made(made: Sequence[str], as_json: bool) -> None:

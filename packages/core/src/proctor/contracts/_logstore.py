@@ -62,12 +62,21 @@ class LogSink(ABC):
         commit may be tried again.
 
         Raises:
-            OSError: the store could not take it; ``errno.ENOSPC`` and ``errno.EDQUOT`` mean that waiting may help.
+            OSError: the store could not take it; ``errno.ENOSPC`` and ``errno.EDQUOT`` mean that waiting may help. If
+                the store is not ``local``, so do all others but ``FileNotFoundError`` and ``PermissionError``.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Give up the log and its lease. Harmless when called twice."""
+        """Give up the log and its lease. Harmless when called twice; when it raises, it may be tried again.
+
+        Raises:
+            OSError: as for ``commit``: a store that keeps segments while the log grows makes one thing of them now.
+        """
+
+    def abandon(self) -> None:
+        """Give up the log as it is, without waiting for a store that may be out of reach."""
+        self.close()
 
 
 class LogLease:

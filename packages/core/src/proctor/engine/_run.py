@@ -153,6 +153,7 @@ class _Run:
         self.failed: Counter[int] = Counter()
         self._take_complete()
         self.signal: int | None = None
+        self.spilled = False
         self.tasks = Gate("tasks", options.max_tasks or len({unit.model.name for unit in units}) or 1)
         self.watch = LoopWatch(self._stood_still)
         self.status = RunStatus(self.run_id, self.progress, self.tasks, self.watch, options, _backend())
@@ -173,7 +174,7 @@ class _Run:
                 if self.signal is None:
                     raise
             logs = [self.logs[index] for index in sorted(self.logs)]
-            code = 128 + self.signal if self.signal else exit_code(logs)
+            code = 128 + self.signal if self.signal else exit_code(logs) or (1 if self.spilled else 0)
             return RunResult(logs, code, tuple(self.units))
         finally:
             self.observers.tell(RunEnd(code, tuple(self._rows())))
@@ -225,6 +226,7 @@ class _Run:
             self._revision,
             task_id=self.agenda.task_ids.get(self.units[index].id),
             eval_set_id=self.agenda.eval_set_id,
+            on_spill=self._spilled,
         )
         try:
             self.logs[index] = await unit.run()
@@ -252,6 +254,15 @@ class _Run:
             text += f". What was written is in {progress.location}: `proctor log recover {progress.location}`"
         self._screen.message(text, "error")
         self.logs[index] = EvalLog(status="error", eval=unit.spec, error=eval_error(error))
+
+    def _spilled(self, location: str, path: str, reason: str) -> None:
+        """On a writer's thread: a store is lost, and its log goes on here."""
+        self.spilled = True
+        self._screen.message(
+            f"{location} can't be written any more: {reason}. The run goes on, its log is {path} now. When the "
+            "store is back, `proctor log push` sends it",
+            "error",
+        )
 
     def _stood_still(self, place: Place, seconds: float, goes_on: bool) -> None:
         """On the watchdog's thread: the code in ``place`` kept everything else waiting."""

@@ -63,6 +63,7 @@ class UnitRun:
         revision: the git revision for the log.
         task_id: the id that all attempts at the unit share; made up when not given.
         eval_set_id: the set that the log belongs to.
+        on_spill: told where the log goes on when its store is lost, and why; on another thread.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class UnitRun:
         *,
         task_id: str | None = None,
         eval_set_id: str | None = None,
+        on_spill: Callable[[str, str, str], object] | None = None,
     ) -> None:
         self.unit = unit
         self._progress = progress
@@ -84,6 +86,7 @@ class UnitRun:
         self._stats = EvalStats(started_at=now_iso_seconds())
         self._started = time.monotonic()
         self._began = time.time()
+        self._on_spill = on_spill
         self.log: EvalLog | None = None
         """The header, once the unit is over; also when it was cancelled."""
         self._failure: EvalError | None = None
@@ -109,6 +112,7 @@ class UnitRun:
                 log_samples=options.log_samples,
                 buffer=options.log_buffer,
                 patience=self._progress.patience,
+                on_spill=self._lost_store,
             )
         )
         self._progress.location = self._writer.location
@@ -206,6 +210,11 @@ class UnitRun:
     def _behind(self) -> bool:
         writer = self._writer
         return writer.stalled is not None or writer.backlog > _BACKLOG or writer.backlog_bytes > _BACKLOG_BYTES
+
+    def _lost_store(self, path: str, reason: str) -> None:
+        lost, self._progress.location = self._progress.location, path
+        if self._on_spill is not None:
+            self._on_spill(lost, path, reason)
 
     def _cancelled(self, sample: EvalSample) -> None:
         self._tally.add_cancelled(sample)

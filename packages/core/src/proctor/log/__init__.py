@@ -13,6 +13,7 @@ from proctor.log._manifest import write_log_dir_manifest
 from proctor.log._memory_store import MemoryStore
 from proctor.log._outcomes import Outcomes, error_kind
 from proctor.log._patience import Patience
+from proctor.log._push import Pushed, push_spill
 from proctor.log._read import (
     read_eval_log,
     read_eval_log_sample,
@@ -21,6 +22,7 @@ from proctor.log._read import (
 )
 from proctor.log._recover import recover_eval_log
 from proctor.log._rewrite import convert_eval_logs, write_eval_log
+from proctor.log._spill import Spill, list_spills, read_spill, spill_folder
 from proctor.log._store import Store, StoreModel, begin_store, store, store_as, use_store
 from proctor.log._summary import summarise
 from proctor.log._transcript import Span, Transcript, begin_transcript, span, span_id, transcript, use_transcript
@@ -113,6 +115,7 @@ __all__ = [
     "ModelEvent",
     "Outcomes",
     "Patience",
+    "Pushed",
     "SampleInitEvent",
     "SampleLimitEvent",
     "SampleNotFoundError",
@@ -123,6 +126,7 @@ __all__ = [
     "Span",
     "SpanBeginEvent",
     "SpanEndEvent",
+    "Spill",
     "StateEvent",
     "Store",
     "StoreEvent",
@@ -138,15 +142,19 @@ __all__ = [
     "join_location",
     "json_changes",
     "list_eval_logs",
+    "list_spills",
     "now_iso",
     "now_iso_seconds",
+    "push_spill",
     "read_eval_log",
     "read_eval_log_sample",
     "read_eval_log_sample_summaries",
     "read_eval_log_samples",
+    "read_spill",
     "recover_eval_log",
     "span",
     "span_id",
+    "spill_folder",
     "store",
     "store_as",
     "store_for",

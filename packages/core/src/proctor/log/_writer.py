@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from proctor.log._json import encode
 from proctor.log._layout import EvalLayout, JsonLayout, Layout
 from proctor.log._location import join, log_name, store_for
 from proctor.log._patience import Patience
+from proctor.log._spill import SpillingSink, store_patience
 from proctor.log._spool import ReductionSpool
 from proctor.log._summary import summary_fields
 from proctor.schema import (
@@ -52,11 +54,9 @@ class LogWriter:
     """
 
     def __init__(self, layout: Layout, store: LogStore, name: str, sink: LogSink, log: EvalLog, **options: Any) -> None:
-        self.location = log.location
-        """Where the log is."""
         self.error: Exception | None = None
         """What ended the writer's thread; nothing is written any more."""
-        self._patience: Patience = options["patience"] or Patience()
+        self._patience: Patience = options["patience"]
         self._log = log
         self._layout = layout
         self._store = store
@@ -87,6 +87,7 @@ class LogWriter:
         buffer: int | None = None,
         store: LogStore | None = None,
         patience: Patience | None = None,
+        on_spill: Callable[[str, str], object] | None = None,
     ) -> LogWriter:
         """Create the log of an evaluation and write its beginning; blocks.
 
@@ -100,6 +101,7 @@ class LogWriter:
             buffer: samples that a commit waits for (10 s at most); those of an unfinished buffer are not acknowledged.
             store: where ``log_dir`` is, when the caller knows it.
             patience: what says why writing waits while the disk is full, and is told to hurry.
+            on_spill: told, on the writer's thread, where the log goes on when its store is lost, and why.
 
         Raises:
             UsageError: if the folder cannot be written, or the format is unknown.
@@ -112,14 +114,17 @@ class LogWriter:
             store, folder = store_for(log_dir)
         else:
             folder = log_dir
+        patience = patience or Patience()
         try:
-            name, sink = _create(store, folder, spec, format)
+            name, sink = _create(store, folder, spec, format, patience)
         except OSError as error:
             raise UsageError(
                 f"the log folder {log_dir} cannot be written ({error.strerror or error}). Name another with --log-dir."
             ) from error
         head = log_dir[: len(log_dir) - len(folder)] if log_dir.endswith(folder) and "://" in log_dir else ""
         log = EvalLog(eval=spec, plan=plan, location=head + name)
+        if not store.local:
+            sink = SpillingSink(store, name, sink, log.location, patience, on_spill)
         config = spec.config
         writer = cls(
             layout,
@@ -149,6 +154,12 @@ class LogWriter:
     def stalled(self) -> str | None:
         """Why writing waits (a full disk), while it does."""
         return self._patience.stalled
+
+    @property
+    def location(self) -> str:
+        """Where the log is: in the file that takes the place of a store that is lost, from then on."""
+        spilled = self._sink.path if isinstance(self._sink, SpillingSink) else ""
+        return spilled or self._log.location
 
     @property
     def backlog(self) -> int:
@@ -239,10 +250,11 @@ class LogWriter:
                 if not self._closing.is_set():
                     self._closing.wait(max(_PAUSE, min(due - time.monotonic(), 2 * _PAUSE)))
             self._end()
+            self._sink.close()
         except Exception as error:
             self.error = error
         finally:
-            self._sink.close()
+            self._sink.abandon()
             if self._reductions is not None:
                 self._reductions.close()
 
@@ -311,9 +323,14 @@ class LogWriter:
             self._commit(segment)
 
     def _read(self, start: int, end: int) -> bytes:
+        if isinstance(self._sink, SpillingSink):
+            return self._sink.read(start, end)
         return self._store.read(self._name, start, end)
 
     def _replace(self, chunks: Callable[[], Iterable[bytes]]) -> None:
+        if isinstance(self._sink, SpillingSink):
+            self._sink.replace(chunks)
+            return
         self._patience.write(self.location, lambda: self._store.replace(self._name, chunks()))
 
     def _commit(self, segment: bytes) -> None:
@@ -355,11 +372,19 @@ def _unwritable(sample: EvalSample, error: Exception) -> EvalSample:
     )
 
 
-def _create(store: LogStore, folder: str, spec: EvalSpec, format: str) -> tuple[str, LogSink]:
+def _create(store: LogStore, folder: str, spec: EvalSpec, format: str, patience: Patience) -> tuple[str, LogSink]:
+    made: list[LogSink] = []
     copy = 1
     while True:
         name = join(folder, log_name(spec, format, copy))
         try:
-            return name, store.create(name)
+            if store.local:
+                return name, store.create(name)
+            patience.write(name, partial(_made, store, name, made), away=store_patience())
+            return name, made[0]
         except FileExistsError:
             copy += 1
+
+
+def _made(store: LogStore, name: str, made: list[LogSink]) -> None:
+    made.append(store.create(name))
