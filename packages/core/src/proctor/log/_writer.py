@@ -115,12 +115,7 @@ class LogWriter:
         else:
             folder = log_dir
         patience = patience or Patience()
-        try:
-            name, sink = _create(store, folder, spec, format, patience)
-        except OSError as error:
-            raise UsageError(
-                f"the log folder {log_dir} cannot be written ({error.strerror or error}). Name another with --log-dir."
-            ) from error
+        name, sink = _create(store, folder, spec, format, patience)
         head = log_dir[: len(log_dir) - len(folder)] if log_dir.endswith(folder) and "://" in log_dir else ""
         log = EvalLog(eval=spec, plan=plan, location=head + name)
         if not store.local:
@@ -384,6 +379,10 @@ def _create(store: LogStore, folder: str, spec: EvalSpec, format: str, patience:
             return name, made[0]
         except FileExistsError:
             copy += 1
+        except OSError as error:
+            raise UsageError(
+                f"the log folder {folder} cannot be written ({error.strerror or error}). Name another with --log-dir."
+            ) from error
 
 
 def _made(store: LogStore, name: str, made: list[LogSink]) -> None:
