@@ -120,7 +120,9 @@ def _loggable(sample: Sample) -> Sample:
 
 async def _run(attempt: Attempt, state: TaskState, transcript: Transcript, limits: SampleLimits) -> None:
     with span("init", type="init"):
-        transcript.event(SampleInitEvent(sample=_loggable(attempt.sample), state=_initial(attempt.sample, state)))
+        transcript.event(
+            SampleInitEvent.trusted(sample=_loggable(attempt.sample), state=_initial(attempt.sample, state))
+        )
     spec = attempt.sample.sandbox or attempt.unit.sandbox
     if spec is None:
         await _inside(attempt, state, transcript, limits)
@@ -201,7 +203,7 @@ async def _score(attempt: Attempt, state: TaskState, transcript: Transcript, lim
                     )
                 scores[name] = score
                 transcript.event(
-                    ScoreEvent(
+                    ScoreEvent.trusted(
                         score=score,
                         target=attempt.sample.target,
                         scorer=name,

@@ -75,7 +75,7 @@ class MockAPI(ModelAPI):
         reply = await self._reply(number, input, tools, tool_choice, config)
         output = self._output(reply) if isinstance(reply, str) else reply
         if output.usage is None:
-            output.usage = _usage(input, output)
+            output.__dict__["usage"] = _usage(input, output)  # as an attribute it would be validated again
         record_call({"model": self.model_name, "messages": len(input)}, {"completion": output.completion})
         return output
 
@@ -112,7 +112,8 @@ def _usage(input: list[ChatMessage], output: ModelOutput) -> ModelUsage:
     """Four characters a token, at least one: a rule of thumb, steady from run to run."""
     asked = sum(len(message.content) if isinstance(message.content, str) else len(message.text) for message in input)
     input_tokens, output_tokens = asked // 4 + 1, len(output.completion) // 4 + 1
-    return ModelUsage(input_tokens=input_tokens, output_tokens=output_tokens, total_tokens=input_tokens + output_tokens)
+    total = input_tokens + output_tokens
+    return ModelUsage.trusted(input_tokens=input_tokens, output_tokens=output_tokens, total_tokens=total)
 
 
 def _read_answers(file: str) -> list[Reply] | dict[str, str]:

@@ -211,21 +211,22 @@ class Model:
         tool_choice: ToolChoice,
         config: GenerateConfig,
     ) -> ModelEvent:
-        event = ModelEvent(
+        # Trusted: validation would look at every message again at every turn.
+        event = ModelEvent.trusted(
             model=self.name,
             role=self.role,
-            tools=infos,
+            input=model_logging().input(messages),
+            tools=list(infos),
             tool_choice=tool_choice,
             config=loggable_config(config) if config.extra_headers or config.extra_body else config,
+            output=ModelOutput.trusted(choices=[]),
             pending=True,
         )
-        # Set afterwards: validation would look at every message again at every turn. By __dict__ here and below, since
-        # pydantic's attribute setter costs more than all the rest.
-        event.__dict__["input"] = model_logging().input(messages)
         log.event(event)
         return event
 
     def _completed(self, event: ModelEvent, call: Generation, output: ModelOutput) -> None:
+        # By __dict__, since pydantic's attribute setter costs more than all the rest.
         event.__dict__.update(
             output=output,
             call=model_logging().call(call.record, self.name, call.messages, output, event.config.extra_body),

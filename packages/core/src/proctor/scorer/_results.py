@@ -176,8 +176,13 @@ def _mean_of_one(score: Score) -> Score:
 
 
 def _with_value(score: Score, value: Any) -> Score:
-    return Score(
-        value=value, answer=score.answer, explanation=score.explanation, reason=score.reason, metadata=score.metadata
+    return Score.trusted(
+        value=value,
+        answer=score.answer,
+        explanation=score.explanation,
+        reason=score.reason,
+        metadata=score.metadata,
+        history=[],
     )
 
 
@@ -186,12 +191,13 @@ def _sample_score(score: Score, scorer: str, about: _About) -> SampleScore:
 
 
 def _logged_score(score: Score, sample_id: int | str) -> EvalSampleScore:
-    return EvalSampleScore(
+    return EvalSampleScore.trusted(
         value=score.value,
         answer=score.answer,
         explanation=score.explanation,
         reason=score.reason,
         metadata=score.metadata,
+        history=[],
         sample_id=sample_id,
     )
 

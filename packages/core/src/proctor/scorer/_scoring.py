@@ -103,11 +103,12 @@ def text_scorer(compare: Compare) -> Scorer:
             answer, matched = compare(completion, one)
             if matched:
                 break
-        return Score(
+        return Score.trusted(
             value=CORRECT if matched else INCORRECT,
             answer=answer,
             explanation=completion,
             reason=no_response(completion),
+            history=[],
         )
 
     return wants_target(score)
