@@ -19,7 +19,7 @@ from proctor.log import (
     BadLogError,
     FileStore,
     LogWriter,
-    _file_store,
+    _file_lease,
     _steady,
     list_eval_logs,
     read_eval_log,
@@ -268,7 +268,7 @@ def test_a_reader_that_looks_for_the_lock_does_not_take_it_from_a_new_log(
         real(handle, kind)
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    monkeypatch.setattr(_file_store, "_wait", reader)
+    monkeypatch.setattr(_file_lease.time, "sleep", reader)
     # when it is created, then its writer has the lock in the end
     sink = FileStore().create(str(path))
     os.close(other)
