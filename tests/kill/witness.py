@@ -7,9 +7,11 @@ It writes the key of every acknowledged sample to a file, and kills its own proc
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from proctor.contracts import Observer, ObserverProvider
@@ -27,10 +29,8 @@ class Moment:
 
     def now(self, kind: str, last: bool = False) -> bool:
         """Whether this is it. What never came to its count happens at the last write: every run is killed."""
-        if self.kind == "never":
-            return False
         self.left -= kind == self.kind
-        return (kind == self.kind and self.left == 0) or last
+        return (kind == self.kind and self.left == 0) or (last and self.kind not in ("never", "memory"))
 
 
 def die() -> None:
@@ -93,6 +93,21 @@ class Witness(Observer):
         os.write(self._file, f"{event.summary.id} {event.summary.epoch}\n".encode())
         if self._at.now("told"):
             die()
+        if self._at.now("memory"):
+            self._eaten = starve()
+
+
+def starve() -> list[bytes]:
+    """Take all the memory that this process has, and let it get no more."""
+    with open("/proc/self/statm") as sizes:
+        used = int(sizes.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used, used))
+    eaten: list[bytes] = []
+    for size in (1 << 20, 1 << 12, 1 << 8):
+        with suppress(MemoryError):
+            while True:
+                eaten.append(bytes(size))
+    return eaten
 
 
 def witness(args: None) -> Observer:
