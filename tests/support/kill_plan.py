@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
-__all__ = ["KINDS", "Moment", "Plan", "plan_of"]
+__all__ = ["Moment", "Plan", "plan_of"]
 
 KINDS = ("write", "told", "request", "synced", "write", "header", "written", "request", "write", "created")
-"""The kinds of moments, in turn: inside of a write (in the first ones, in any, in the last), between a write and its
-sync or its acknowledgement, after an acknowledgement, as a request comes in, and when the log is just made."""
+"""The kinds of moments, in turn: inside of a write (of the first ones, of the last), between a write and its sync or
+its acknowledgement, after an acknowledgement, as a request comes in, and when the log is just made."""
+
+REMOTE = ("put", "told", "put", "request")
+"""Those in an object store: at a write to it, which comes to pass or does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +24,8 @@ class Moment:
     share: float = 0.0
 
     def __str__(self) -> str:
-        part = f" at {self.share:.2f}" if self.kind in ("write", "header", "replace") else ""
-        return f"{self.kind} {self.count}{part}" if self.kind != "header" else f"header{part}"
+        count = "" if self.kind in ("header", "created") else f" {self.count}"
+        return f"{self.kind}{count}" + (f" at {self.share:.2f}" if self.kind in ("write", "header", "put") else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +49,30 @@ class Plan:
         return f"{self.seed:3} {self.format:4} {self.backend:7} {', then '.join(map(str, self.moments))}"
 
 
-def plan_of(seed: int) -> Plan:
-    """The plan of a seed; two of five are killed a second time, in the resume (one of them a third time)."""
+def plan_of(seed: int, *, remote: bool = False) -> Plan:
+    """The plan of a seed: two of five are killed a second time, in the resume, and one of these a third time.
+
+    Args:
+        seed: any number.
+        remote: whether the logs are in an object store.
+    """
     random = Random(seed)
-    format = "json" if seed % 4 == 3 else "eval"
-    plan = Plan(seed, format, random.choice(["asyncio", "trio"]), random.choice([1, 1, 1, 10]), ())
-    kinds = [KINDS[seed % len(KINDS)]]
-    if seed % 5 in (1, 3):
-        kinds.append(random.choice(["write", "write", "told", "request", "header", "written", "created"]))
-    if seed % 10 == 1:
-        kinds.append(random.choice(["write", "told", "request"]))
-    left = plan.total
-    moments = []
-    for kind in kinds:
-        moment, left = _moment(kind, left, random)
-        moments.append(moment)
-    return Plan(seed, format, plan.backend, plan.buffer, tuple(moments))
+    kinds = REMOTE if remote else KINDS
+    format, backend = "json" if seed % 4 == 3 else "eval", random.choice(["asyncio", "trio"])
+    buffer = random.choice([1, 1, 1, 10])
+    times = 1 + (seed % 5 in (1, 3)) + (seed % 10 == 1)
+    chosen = [kinds[seed % len(kinds)], *random.choices(kinds, k=times - 1)]
+    plan = Plan(seed, format, backend, buffer, ())
+    left, moments = plan.total, []
+    for kind in chosen:
+        moments.append(_moment(kind, left, random))
+        left -= moments[-1].count if kind in ("told", "request") else 10
+    return replace(plan, moments=tuple(moments))
 
 
-def _moment(kind: str, left: int, random: Random) -> tuple[Moment, int]:
-    """A moment of a run that has ``left`` samples to do, and about how many are left after it."""
+def _moment(kind: str, left: int, random: Random) -> Moment:
+    """A moment of a run that has about ``left`` samples to do."""
     if kind in ("told", "request"):
-        count = random.randint(1, max(1, left - 10))
-        return Moment(kind, count), left - count
+        return Moment(kind, random.randint(1, max(1, left - 20)))
     share = random.choice([0.0, random.random(), random.random(), 1.0])
-    return Moment(kind, 1 if kind == "created" else random.randint(1, 5), share), left - 10
+    return Moment(kind, 1 if kind == "created" else random.randint(1, 9 if kind == "put" else 5), share)

@@ -2,68 +2,59 @@
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from child_processes import running
+from kill_places import Folder, Place
 from kill_plan import Moment, Plan
 from kill_server import CountingServer, Key
 
 from proctor.contracts import UsageError
 from proctor.log import (
     BadLogError,
+    list_eval_logs,
     read_eval_log,
     read_eval_log_sample,
     read_eval_log_sample_summaries,
     recover_eval_log,
 )
-from proctor.schema import EvalLog
 
-__all__ = ["Outcome", "World", "results_of"]
+__all__ = ["World"]
 
 HERE = Path(__file__).parents[1] / "kill"
 PATIENCE = 120  # seconds that one process may take
-ONE_BY_ONE = 8  # samples that are also read alone, of those that were acknowledged
-
-
-@dataclass
-class Outcome:
-    """What became of one plan; ``faults`` is empty when all held."""
-
-    plan: Plan
-    acknowledged: list[int] = field(default_factory=list)
-    """How many samples were acknowledged at each kill."""
-    asked: int = 0
-    size: float = 0.0
-    """Of the last log, to that of a run that was left alone."""
-    faults: list[str] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        kept = "+".join(map(str, self.acknowledged)) or "0"
-        what = "; ".join(self.faults) or "nothing lost, nothing twice, equal"
-        return f"{self.plan} | kept {kept} of {self.plan.total}, asked {self.asked} | {what}, {self.size:.2f}x"
+ONE_BY_ONE = 5  # samples that are also read alone, of those that were acknowledged
 
 
 class World:
-    """A folder with one evaluation, its log, and the processes that work at it one after the other."""
+    """A folder with one evaluation, its logs, and the processes that work at it one after the other.
 
-    def __init__(self, folder: Path, server: CountingServer, plan: Plan, log_dir: str | None = None) -> None:
+    Args:
+        folder: for what the processes say, and for the logs unless there is a ``place``.
+        server: that they ask.
+        plan: what is evaluated, and when the processes are killed.
+        place: where the logs are.
+    """
+
+    def __init__(self, folder: Path, server: CountingServer, plan: Plan, place: Place | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.server = server
         self.plan = plan
-        self.log_dir = log_dir or str(folder / "logs")
+        self.place = place or Folder(folder / "logs")
         self.acknowledged: set[Key] = set()
+        """What all processes so far have acknowledged."""
+        self.logs: list[str] = []
+        """In the order in which they were made."""
         self.output = ""
+        """What the last process said."""
         self._processes = 0
-        folder.mkdir(parents=True, exist_ok=True)
 
     # Processes
 
@@ -71,9 +62,24 @@ class World:
         """A new run, killed ``at`` a moment; its exit code (negative: the signal)."""
         plan = self.plan
         words = ["eval", str(HERE / "asks.py"), "--model", "openai/gpt-4o-mini", "--log-format", plan.format]
-        words += ["-T", f"samples={plan.samples}", "-T", f"epochs={plan.epochs}", "--log-dir", self.log_dir]
+        words += ["-T", f"samples={plan.samples}", "-T", f"epochs={plan.epochs}", "--log-dir", self.place.log_dir]
         words += ["--log-buffer", str(plan.buffer), "--max-connections", "5"]
-        return self._process(words, at)
+        return self._process([*words, "--async-backend", plan.backend], at)
+
+    def resume(self, location: str, at: Moment | None = None) -> int:
+        """``proctor eval-retry`` of a log, killed ``at`` a moment."""
+        words = ["eval-retry", location, "--log-dir", self.place.log_dir, "--max-connections", "5"]
+        return self._process([*words, "--log-buffer", str(self.plan.buffer)], at)
+
+    def go_on(self, at: Moment | None = None) -> int:
+        """What a person does next: resume the newest log that holds anything, or begin anew when there is none."""
+        for location in reversed(self.logs):
+            try:
+                read_eval_log(location, header_only=True)
+            except BadLogError:
+                continue
+            return self.resume(location, at)
+        return self.evaluate(at)
 
     def _process(self, words: Sequence[str], at: Moment | None) -> int:
         self._processes += 1
@@ -83,42 +89,40 @@ class World:
             "OPENAI_BASE_URL": self.server.base_url,
             "KILL_ACKS": str(witness),
         }
-        if at is not None and at.kind != "request":
+        if at is not None and at.kind not in ("request", "put"):
             env["KILL_AT"] = f"{at.kind}:{at.count}:{at.share}"
         common = ["--plugin", str(HERE / "witness.py"), "--observer", "witness", "--display", "none"]
-        command = [sys.executable, "-m", "proctor", *words, *common, "--async-backend", self.plan.backend]
+        command = [sys.executable, "-m", "proctor", *words, *common]
         with (
             said.open("w") as output,
             running(command, cwd=self.folder, env=env, stdout=output, stderr=output) as process,
         ):
 
+            def kill() -> None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+
             def arrived(count: int) -> None:
                 if at is not None and at.kind == "request" and count == at.count:
-                    with suppress(ProcessLookupError):
-                        os.killpg(process.pid, signal.SIGKILL)
+                    kill()
 
-            with self.server.during(frozenset(self.acknowledged), arrived):
+            with self.place.during(at, kill), self.server.during(frozenset(self.acknowledged), arrived):
                 code = process.wait(PATIENCE)
         self.output = said.read_text()
         self.acknowledged |= _keys(witness)
+        found = [info.name for info in list_eval_logs(self.place.log_dir, descending=False)]
+        self.logs += [name for name in found if name not in self.logs]
         return code
 
     # What must hold
 
-    @property
-    def logs(self) -> list[str]:
-        """The logs, oldest first."""
-        found = [path for path in Path(self.log_dir).iterdir() if path.suffix in (".eval", ".json")]
-        return [str(path) for path in sorted(found, key=lambda path: path.stat().st_mtime_ns)]
-
     def check_readable(self, location: str) -> list[str]:
         """What is wrong with the log of a killed run: every acknowledged sample is there for every way of reading."""
-        faults = []
         try:
             log = read_eval_log(location)
         except BadLogError as error:  # killed before its beginning was written
             return [f"it can't be read: {error}"] if self.acknowledged else []
-        faults += self._missing("the log", {(int(one.id), one.epoch) for one in log.samples or ()})
+        faults = self._missing("the log", {(int(one.id), one.epoch) for one in log.samples or ()})
         rows = {(int(row.id), row.epoch) for row in read_eval_log_sample_summaries(location)}
         faults += self._missing("its summaries", rows)
         if read_eval_log(location, header_only=True).eval.task != "asks":
@@ -141,32 +145,17 @@ class World:
         found = {(int(one.id), one.epoch) for one in read_eval_log(target).samples or ()}
         return self._missing("the recovered log", found)
 
+    def check_union(self) -> list[str]:
+        """What is in none of the logs, though it was acknowledged."""
+        found: set[Key] = set()
+        for location in self.logs:
+            with suppress(BadLogError):
+                found |= {(int(row.id), row.epoch) for row in read_eval_log_sample_summaries(location)}
+        return self._missing("any log", found)
+
     def _missing(self, where: str, found: set[Key]) -> list[str]:
         lost = sorted(self.acknowledged - found)
         return [f"{len(lost)} acknowledged samples are not in {where}: {lost[:5]}"] if lost else []
-
-
-def results_of(log: EvalLog) -> dict[str, Any]:
-    """What a log comes to: its status, its metrics, and each sample's score."""
-    assert log.results is not None
-    metrics = {
-        f"{score.name}/{name}": metric.value for score in log.results.scores for name, metric in score.metrics.items()
-    }
-    scores = {(one.id, one.epoch): one.scores["includes"].value for one in log.samples or () if one.scores}
-    counts = log.results.total_samples, log.results.completed_samples
-    return {"status": log.status, "counts": counts, "metrics": metrics, "scores": scores}
-
-
-def differences(results: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """In what two results differ; metrics may by 1e-9."""
-    found = [
-        f"{name}: {results[name]}, not {wanted[name]}"
-        for name in ("status", "counts", "scores")
-        if results[name] != wanted[name]
-    ]
-    mine, theirs = results["metrics"], wanted["metrics"]
-    same = mine.keys() == theirs.keys() and all(math.isclose(mine[name], theirs[name], abs_tol=1e-9) for name in mine)
-    return found if same else [*found, f"metrics: {mine}, not {theirs}"]
 
 
 def _keys(witness: Path) -> set[Key]:

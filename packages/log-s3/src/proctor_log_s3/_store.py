@@ -9,6 +9,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -71,7 +72,8 @@ class S3Store(LogStore):
             ) from error
 
     def _probe(self, place: Place) -> None:
-        self._client.call("put_object", place, Body=b"", IfNoneMatch="*")
+        with suppress(FileExistsError):  # the name is random, so it is our own, whose reply was lost on its way
+            self._client.call("put_object", place, Body=b"", IfNoneMatch="*")
         try:
             self._client.call("put_object", place, Body=b"", IfNoneMatch="*")
             warnings.warn(
