@@ -78,7 +78,7 @@ class ModelLogging:
             request = {**request, **{name: kept for name, kept in extra_body.items() if name in request}}
         if error:
             response = _quoted(redact(response))
-        return ModelCall(
+        return ModelCall.trusted(
             request=without_media(request) if has_media(messages) else request,
             response=without_media(response) if output is None or _says_media(output) else response,
             time=record.time,

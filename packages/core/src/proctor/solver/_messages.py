@@ -73,7 +73,7 @@ def _check(length: int) -> None:
 def input_messages(input: str | list[ChatMessage]) -> list[ChatMessage]:
     """A sample's input as messages of its own: copies, since solvers change them, marked ``source="input"``."""
     if isinstance(input, str):
-        return [ChatMessageUser(id=quick_id(), content=input, source="input")]
+        return [ChatMessageUser.trusted(id=quick_id(), content=input, source="input")]
     messages = [message.model_copy(deep=True) for message in input]
     for message in messages:
         message.source = "input"
