@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from proctor.engine._unit import Unit
+from proctor.log import LogIndex
 from proctor.schema import EvalLog
 
 __all__ = ["Agenda", "MakeAgenda", "Retries"]
@@ -50,6 +51,7 @@ class Agenda:
     retries: Retries = Retries()
     task_ids: Mapping[str, str] = field(default_factory=dict)
     eval_set_id: str | None = None
+    prior: Mapping[str, Sequence[LogIndex]] = field(default_factory=dict)
 
 
 MakeAgenda: TypeAlias = Callable[[Sequence[Unit]], Agenda]

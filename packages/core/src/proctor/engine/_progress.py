@@ -20,7 +20,7 @@ from proctor.engine._unit import Unit
 from proctor.log import Patience, error_kind
 from proctor.model import Model
 from proctor.sandbox import sandbox_gates
-from proctor.schema import EvalError, EvalLog, EvalSample
+from proctor.schema import EvalError, EvalLog, EvalSample, EvalSampleSummary
 
 __all__ = ["RunProgress", "UnitProgress"]
 
@@ -82,7 +82,7 @@ class UnitProgress:
         if self._fill is not None:
             self._fill()
 
-    def add(self, sample: EvalSample) -> None:
+    def add(self, sample: EvalSample | EvalSampleSummary) -> None:
         """Count the tokens of a finished sample."""
         for usage in sample.model_usage.values():
             self.input_tokens += usage.all_input_tokens

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -34,12 +34,12 @@ from proctor.engine._status import RunStatus
 from proctor.engine._tuning import tuned_interpreter
 from proctor.engine._unit import Unit
 from proctor.engine._waits import sample_snapshots
-from proctor.log import now_iso_seconds
+from proctor.log import index_eval_log, now_iso_seconds
 from proctor.model import Model, close_models, run_models
 from proctor.sandbox import cleanup_sandboxes, configure_sandboxes
 from proctor.schema import EvalLog, redact_text, short_uuid
 
-__all__ = ["RunResult", "run", "run_async"]
+__all__ = ["RunResult", "in_loop", "of_this_loop", "run", "run_async", "run_planned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +69,22 @@ def run(
         UsageError: for whatever is wrong before the first request.
     """
     resolved = resolve_options(options)
+    return in_loop(resolved, run_resolved, tasks, model, resolved, agenda)
+
+
+def in_loop(options: RunOptions, function: Callable[..., Awaitable[RunResult]], *args: Any) -> RunResult:
+    """Call ``function`` in an event loop of its own, as ``options`` want it.
+
+    Raises:
+        UsageError: the back-end is not installed.
+    """
     settings: dict[str, Any] = {}
-    if resolved.async_backend == "asyncio" and sys.platform != "win32":
+    if options.async_backend == "asyncio" and sys.platform != "win32":
         settings["use_uvloop"] = _installed("uvloop")
-    elif resolved.async_backend == "trio" and not _installed("trio"):
+    elif options.async_backend == "trio" and not _installed("trio"):
         raise UsageError("--async-backend trio needs the trio package: pip install 'proctor-core[trio]'")
     with tuned_interpreter():
-        return anyio.run(
-            run_resolved, tasks, model, resolved, agenda, backend=resolved.async_backend, backend_options=settings
-        )
+        return anyio.run(function, *args, backend=options.async_backend, backend_options=settings)
 
 
 def _backend() -> str:
@@ -99,13 +106,22 @@ async def run_async(
     Raises:
         UsageError: when the options ask for another back-end than the loop's, or for whatever else is wrong.
     """
+    return await run_resolved(tasks, model, resolve_options(of_this_loop(options)))
+
+
+def of_this_loop(options: Mapping[str, Any]) -> dict[str, Any]:
+    """``options`` with the back-end of the loop that is running.
+
+    Raises:
+        UsageError: when they ask for another.
+    """
     asked, running = options.get("async_backend"), plugins.running_backend() or "asyncio"
     if asked not in (None, running):
         raise UsageError(
             f"async_backend={asked!r} was asked for inside of a loop of {running}, which is what this run uses then: "
             f"leave it out, or start the loop with anyio.run(..., backend={asked!r})"
         )
-    return await run_resolved(tasks, model, resolve_options({**options, "async_backend": running}))
+    return {**options, "async_backend": running}
 
 
 async def run_resolved(
@@ -115,6 +131,16 @@ async def run_resolved(
     agenda: MakeAgenda | None = None,
 ) -> RunResult:
     """Evaluate with options that are checked."""
+
+    def plan() -> list[Unit]:
+        models = resolve_models(model, options)
+        return make_plan(find_tasks(tasks), models, options)
+
+    return await run_planned(plan, options, agenda)
+
+
+async def run_planned(plan: Callable[[], list[Unit]], options: RunOptions, agenda: MakeAgenda | None) -> RunResult:
+    """Evaluate the units that ``plan`` makes, once plugins and gates are there."""
     plugins.configure(options.plugins, options.disable_plugins)
     plugins.startup()
     with ExitStack() as stack:
@@ -122,8 +148,7 @@ async def run_resolved(
         stack.enter_context(run_models())
         stack.enter_context(configure_sandboxes(options.max_sandboxes))
         try:
-            models = resolve_models(model, options)
-            units = make_plan(find_tasks(tasks), models, options)
+            units = plan()
             check_units(units, options)
             observers = Observers(options.observers, options.async_backend)
             check_log_dir(options.log_dir, dry=options.dry_run)
@@ -131,6 +156,9 @@ async def run_resolved(
             made = Agenda() if agenda is None else await to_thread.run_sync(agenda, units)
             if options.dry_run:
                 return RunResult([], 0, tuple(units))
+            for index in (index for logs in made.prior.values() for index in logs):
+                stack.callback(index.release)
+                await to_thread.run_sync(index.hold)
             observers.start()
             current = _Run(units, options, observers, made)
             screen = Screen(display, current.progress.snapshot, lambda: sample_snapshots(current.progress.units))
@@ -151,6 +179,7 @@ class _Run:
         self.progress = RunProgress(units)
         self.logs: dict[int, EvalLog] = {}
         self.failed: Counter[int] = Counter()
+        self.prior = [list(agenda.prior.get(unit.id, ())) for unit in units]
         self._take_complete()
         self.signal: int | None = None
         self.spilled = False
@@ -208,6 +237,8 @@ class _Run:
             return None
         if self.failed[index]:
             self.progress.begin_anew(index)
+            if location := self.logs[index].location:
+                self.prior[index].append(await to_thread.run_sync(index_eval_log, location))
         await self._attempt(index)
         if self.logs[index].status != "error":
             return None
@@ -227,6 +258,7 @@ class _Run:
             task_id=self.agenda.task_ids.get(self.units[index].id),
             eval_set_id=self.agenda.eval_set_id,
             on_spill=self._spilled,
+            prior=self.prior[index],
         )
         try:
             self.logs[index] = await unit.run()

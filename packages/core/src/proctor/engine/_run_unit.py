@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,12 +18,13 @@ from proctor.engine._errors import eval_error
 from proctor.engine._isolate import Isolated
 from proctor.engine._observe import Observers, sample_summary
 from proctor.engine._progress import UnitProgress
+from proctor.engine._reuse import Reuse
 from proctor.engine._sample import run_sample
 from proctor.engine._spec import eval_plan, eval_spec
 from proctor.engine._tally import Tally
 from proctor.engine._unit import Unit
 from proctor.engine._workers import Workers
-from proctor.log import LogWriter, now_iso_seconds, read_eval_log_sample
+from proctor.log import LogIndex, LogWriter, Reused, now_iso_seconds, read_eval_log_sample
 from proctor.model import use_models
 from proctor.schema import (
     EvalError,
@@ -41,6 +42,7 @@ __all__ = ["UnitRun"]
 
 _BACKLOG = 512  # samples that wait for the disk before the next one starts
 _BACKLOG_BYTES = 64 << 20  # or so many bytes of them
+_PASSED = 100  # samples that are passed over in one step of the loop
 _PATIENCE = 0.01  # seconds between looks at the backlog
 
 
@@ -64,6 +66,7 @@ class UnitRun:
         task_id: the id that all attempts at the unit share; made up when not given.
         eval_set_id: the set that the log belongs to.
         on_spill: told where the log goes on when its store is lost, and why; on another thread.
+        prior: earlier logs of the same work, oldest first.
     """
 
     def __init__(
@@ -77,11 +80,14 @@ class UnitRun:
         task_id: str | None = None,
         eval_set_id: str | None = None,
         on_spill: Callable[[str, str, str], object] | None = None,
+        prior: Sequence[LogIndex] = (),
     ) -> None:
         self.unit = unit
         self._progress = progress
         self._observers = observers
-        self.spec = eval_spec(unit, run_id, revision, task_id=task_id, eval_set_id=eval_set_id)
+        self.spec = eval_spec(unit, run_id, revision, task_id=task_id, eval_set_id=eval_set_id, prior=prior)
+        self._prior = prior
+        self._reuse: Reuse | None = None
         self._plan = eval_plan(unit)
         self._stats = EvalStats(started_at=now_iso_seconds())
         self._started = time.monotonic()
@@ -102,6 +108,8 @@ class UnitRun:
             Exception: what the log could not be finished for.
         """
         options = self.unit.options
+        if self._prior:
+            self._reuse = await to_thread.run_sync(Reuse, self.unit, self._prior)
         self._writer = await to_thread.run_sync(
             partial(
                 LogWriter.open,
@@ -120,6 +128,8 @@ class UnitRun:
         self._observers.tell(TaskStart(self.unit.id, self.spec))
         status: EvalStatus = "cancelled"
         try:
+            if self._reuse is not None and self._reuse.known_at_once:
+                self._writer.reuse(self._reuse.groups(), self._reused)
             await self._samples()
             status = self._tally.status() if self._failure is None else "error"
         except Exception as error:
@@ -140,7 +150,7 @@ class UnitRun:
             workers = Workers(self._progress, lambda: self._work(queue, workers))
             await workers.run()
 
-    async def _work(self, queue: Iterator[_Wanted], workers: Workers) -> None:
+    async def _work(self, queue: Iterator[_Wanted | None], workers: Workers) -> None:
         while self._failure is None and not workers.surplus():
             if self._writer.error is not None:
                 self._failure = eval_error(self._writer.error)
@@ -152,23 +162,33 @@ class UnitRun:
             except (Exception, SystemExit) as error:  # a generator of samples that raises, or gives an id twice
                 self._failure = eval_error(error)
                 return
+            if wanted is None:
+                await anyio.lowlevel.checkpoint()
+                continue
             one = Isolated(self._one(wanted))
             await one
             if not one.suspended:  # a model that answers at once must not keep the loop from signals and others
                 await anyio.lowlevel.checkpoint()
 
-    def _wanted(self) -> Iterator[_Wanted]:
-        """Every sample with every epoch, all epochs of a sample together; a sample is read when it starts."""
-        unit = self.unit
+    def _wanted(self) -> Iterator[_Wanted | None]:
+        """Every sample with every epoch, all epochs of a sample together; a sample is read when it starts.
+
+        ``None`` now and then when there is much to pass over: others want the loop meanwhile.
+        """
+        unit, reuse = self.unit, self._reuse
         epochs = range(1, unit.epochs + 1)
         if isinstance(unit.samples.dataset, IterableDataset):
             for place, sample in enumerate(unit.samples):
                 for epoch in epochs:
-                    yield _Wanted(partial(_given, sample), epoch, place)
-        else:
-            for place in range(len(unit.samples)):
-                for epoch in epochs:
-                    yield _Wanted(partial(unit.samples.__getitem__, place), epoch, place)
+                    assert sample.id is not None
+                    if reuse is None or not reuse.claim(sample.id, epoch, place):
+                        yield _Wanted(partial(_given, sample), epoch, place)
+                    elif not place % _PASSED:
+                        yield None
+            return
+        places = ((place, epoch) for place in range(len(unit.samples)) for epoch in epochs)
+        for place, epoch in places if reuse is None else reuse.to_run():
+            yield _Wanted(partial(unit.samples.__getitem__, place), epoch, place)
 
     async def _one(self, wanted: _Wanted) -> None:
         self._progress.started += 1
@@ -179,11 +199,12 @@ class UnitRun:
             doer = Activity(sample.id, wanted.epoch)
             self._progress.unfinished[doer] = None
             begin_activity(doer)
-            retries: list[EvalRetryError] = []
+            retries = await self._earlier_errors(sample.id, wanted.epoch)
+            earlier = len(retries)
             while True:
                 doer.coroutine = run = run_sample(self.unit, sample, wanted.epoch, self._tally.scorers, self._cancelled)
                 done = await run
-                if done.error is None or len(retries) >= self.unit.retry_on_error:
+                if done.error is None or len(retries) - earlier >= self.unit.retry_on_error:
                     break
                 self._tally.add_usage(done)
                 self._progress.retried += not retries
@@ -200,6 +221,23 @@ class UnitRun:
         finally:
             if doer is not None:
                 del self._progress.unfinished[doer]
+
+    async def _earlier_errors(self, id: int | str, epoch: int) -> list[EvalRetryError]:
+        """Those of attempts that earlier logs have."""
+        if self._reuse is None or not self._reuse.failed(id, epoch):
+            return []
+        self._progress.retried += 1
+        return await to_thread.run_sync(self._reuse.earlier_errors, id, epoch)
+
+    def _reused(self, one: Reused) -> None:
+        """On the writer's thread: a sample of an earlier log stands in this one, too."""
+        assert self._reuse is not None
+        try:
+            fields = one.row if self._tally.values_only else one.fields()
+            self._tally.add_reused(one.row, fields, self._reuse.place(one.row["id"]))
+            self._progress.done += 1
+        except Exception as error:  # without its score no result would be true
+            self._failure = self._failure or eval_error(error)
 
     async def _catch_up(self) -> None:
         """Wait until the log has written most of what it was given; while the disk is full nothing more is paid for."""
@@ -239,12 +277,20 @@ class UnitRun:
         lost: Exception | None = None
         if status == "cancelled":
             self._progress.patience.hurry()
+        if self._reuse is not None:
+            if not self._reuse.known_at_once:
+                self._writer.reuse(self._reuse.groups(), self._reused)
+            self._writer.reuse_all()
+            if self._failure is not None:
+                status = "error"
         results, status = self._summed_up(status)
         self._stats.completed_at = now_iso_seconds()
         self._stats.connection_limit_history = self._limits_moved()
         late: dict[str, Any] = {}
         if results is None:  # where the counts stand otherwise
             late["outcomes"] = self._tally.outcomes(scored=self._failure is not None)
+        if self._reuse is not None:
+            late["reused"] = self._reuse.copied
         if stalls := self._stalls():
             late["loop_stalls"] = stalls
         own: dict[str, Any] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
@@ -15,7 +15,7 @@ from proctor.concurrency import cpu_budget
 from proctor.engine._identity import compacted
 from proctor.engine._task import task_info
 from proctor.engine._unit import Unit
-from proctor.log import now_iso_seconds
+from proctor.log import LogIndex, now_iso_seconds
 from proctor.model import Model, loggable_args, loggable_config, loggable_url
 from proctor.registry import loggable
 from proctor.schema import (
@@ -50,6 +50,7 @@ def eval_spec(
     *,
     task_id: str | None = None,
     eval_set_id: str | None = None,
+    prior: Sequence[LogIndex] = (),
 ) -> EvalSpec:
     """Task, model, dataset and options. Secrets are in none of them.
 
@@ -59,6 +60,7 @@ def eval_spec(
         revision: the git revision of the working directory.
         task_id: the id that all attempts at the unit share; made up when not given.
         eval_set_id: the set that the evaluation belongs to.
+        prior: the earlier logs of the evaluation, whose id it goes on with.
     """
     task, options = unit.task, unit.options
     info = task_info(task)
@@ -68,7 +70,7 @@ def eval_spec(
         run_id=run_id,
         created=now_iso_seconds(),
         task=task.name,
-        task_id=task_id or short_uuid(),
+        task_id=task_id or (prior[-1].header.eval.task_id if prior else "") or short_uuid(),
         task_version=task.version,
         task_file=os.path.relpath(task.file) if task.file else None,
         task_display_name=task.display_name or task.name,
@@ -89,16 +91,17 @@ def eval_spec(
         config=_config(unit),
         revision=revision,
         packages={"proctor-core": proctor.__version__, **plugins.used()},
-        metadata={**redact({**task.metadata, **options.metadata}), "proctor": _own(unit)},
+        metadata={**redact({**task.metadata, **options.metadata}), "proctor": _own(unit, prior)},
         scorers=eval_scorers(unit.scorers, task.metrics) or None,
         metrics=metric_definitions(task.metrics) if task.metrics else None,
     )
 
 
-def _own(unit: Unit) -> dict[str, Any]:
-    """What only Proctor reads: the unit's identity and its ingredients, the CPUs, the plugins and their faults."""
+def _own(unit: Unit, prior: Sequence[LogIndex]) -> dict[str, Any]:
+    """What only Proctor reads: identity and its ingredients, CPUs, plugins and their faults, and earlier logs."""
     faults = [loggable(asdict(fault)) for fault in plugins.faults()]
-    more = {"label": unit.label, "plugin_faults": faults}
+    resumes = [index.location_from(unit.options.log_dir) for index in prior]
+    more = {"label": unit.label, "plugin_faults": faults, "resumes": resumes}
     own = {
         "unit": unit.id,
         "identity": compacted(dict(unit.identity)),

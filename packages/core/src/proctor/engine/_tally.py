@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
 
 from proctor.engine._progress import UnitProgress
 from proctor.log import Outcomes
-from proctor.schema import EvalResults, EvalSample, EvalSampleScore, EvalStats, EvalStatus, ModelUsage
+from proctor.schema import (
+    EvalResults,
+    EvalSample,
+    EvalSampleScore,
+    EvalSampleSummary,
+    EvalStats,
+    EvalStatus,
+    ModelUsage,
+    Score,
+)
 from proctor.scorer import ResultsBuilder, scorer_names
 
 __all__ = ["Tally"]
@@ -17,6 +30,8 @@ _SHOWN = 0.1  # seconds between two running scores
 
 class Tally:
     """Adds up the samples of a unit as they end; a screen sees the counts in ``progress``.
+
+    Those of earlier logs come from the writer's thread.
 
     Args:
         progress: of the unit.
@@ -38,6 +53,7 @@ class Tally:
         self._outcomes = Outcomes(list(self.scorers))
         progress.outcomes, progress.errors = self._outcomes.kinds, self._outcomes.errors
         self._scores_due = 0.0
+        self._lock = threading.Lock()
         self._results = ResultsBuilder(
             unit.scorers,
             metrics=unit.task.metrics,
@@ -48,20 +64,59 @@ class Tally:
 
     def add(self, sample: EvalSample, position: int) -> None:
         """Count a sample that ended, in an error or not; ``position`` is its place in the dataset's order."""
-        self._record(sample)
-        if sample.error is not None:
-            self._progress.failed(sample.error)
-            self._results.add(sample.id, sample.epoch, None, position=position)
-        else:
-            self._results.add(sample.id, sample.epoch, sample.scores, sample.metadata, position=position)
+        with self._lock:
+            self._record(sample)
+            if sample.error is not None:
+                self._progress.failed(sample.error)
+                self._results.add(sample.id, sample.epoch, None, position=position)
+            else:
+                self._results.add(sample.id, sample.epoch, sample.scores, sample.metadata, position=position)
+                self._show_scores()
+
+    def add_reused(self, row: Mapping[str, Any], sample: Mapping[str, Any], position: int) -> None:
+        """Count a sample that an earlier run completed.
+
+        Args:
+            row: the fields of its summary.
+            sample: its own fields where metrics may look at what a summary has shortened (see ``values_only``).
+            position: its place in the dataset's order.
+        """
+        scores = {name: _score(score) for name, score in (sample.get("scores") or {}).items()}
+        found = EvalSampleSummary.trusted(
+            id=row["id"],
+            epoch=row["epoch"],
+            input="",
+            target="",
+            metadata={},
+            scores=scores,
+            model_usage=_usage(row.get("model_usage")),
+            role_usage=_usage(row.get("role_usage")),
+            limit=row.get("limit"),
+            retries=row.get("retries"),
+            stop_reason=row.get("stop_reason"),
+        )
+        with self._lock:
+            self._outcomes.add(found)
+            self._add_usage(found)
+            self._results.add(found.id, found.epoch, scores, sample.get("metadata"), position=position)
             self._show_scores()
+
+    @property
+    def values_only(self) -> bool:
+        """Whether summaries have all that the metrics need."""
+        return self._results.values_only
 
     def add_cancelled(self, sample: EvalSample) -> None:
         """Count a sample that did not come to its end."""
-        self._record(sample)
+        with self._lock:
+            self._record(sample)
 
     def add_usage(self, sample: EvalSample) -> None:
         """Count the tokens of a sample alone: one that is run again was paid for, whatever comes of it then."""
+        with self._lock:
+            self._add_usage(sample)
+
+    def _add_usage(self, sample: EvalSample | EvalSampleSummary) -> None:
         self._progress.add(sample)
         for total, used in ((self._stats.model_usage, sample.model_usage), (self._stats.role_usage, sample.role_usage)):
             for name, usage in used.items():
@@ -109,7 +164,7 @@ class Tally:
     def _record(self, sample: EvalSample) -> None:
         self._progress.recorded += 1
         self._outcomes.add(sample)
-        self.add_usage(sample)
+        self._add_usage(sample)
 
     def _show_scores(self) -> None:
         """Bring the running scores up to date, as often as a screen can show them."""
@@ -117,3 +172,19 @@ class Tally:
         if self._unit.options.score_display and now >= self._scores_due:
             self._progress.metrics = tuple(self._results.running())
             self._scores_due = now + _SHOWN
+
+
+def _usage(found: Mapping[str, Any] | None) -> dict[str, ModelUsage]:
+    return {
+        name: usage if isinstance(usage, ModelUsage) else ModelUsage.model_validate(usage)
+        for name, usage in (found or {}).items()
+    }
+
+
+def _score(found: Any) -> Score | None:
+    if found is None or isinstance(found, Score):
+        return found
+    try:
+        return Score.model_validate(found)
+    except ValidationError:  # lone surrogates, which pydantic refuses in any text
+        return Score.trusted(**found)

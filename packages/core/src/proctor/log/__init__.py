@@ -21,6 +21,7 @@ from proctor.log._read import (
     read_eval_log_samples,
 )
 from proctor.log._recover import recover_eval_log
+from proctor.log._reuse import Reused
 from proctor.log._rewrite import convert_eval_logs, write_eval_log
 from proctor.log._spill import Spill, list_spills, read_spill, spill_folder
 from proctor.log._store import Store, StoreModel, begin_store, store, store_as, use_store
@@ -116,6 +117,7 @@ __all__ = [
     "Outcomes",
     "Patience",
     "Pushed",
+    "Reused",
     "SampleInitEvent",
     "SampleLimitEvent",
     "SampleNotFoundError",

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from proctor.contracts import LogBusyError, LogLease, LogStore, UsageError
+from proctor.log._encode import encode_sample
 from proctor.log._json import decode
 from proctor.log._layout import sample_member
 from proctor.log._location import store_for
 from proctor.log._log_file import EvalFile, JsonFile, LogFile, open_log
+from proctor.log._outcomes import CANCELLED, error_kind
 from proctor.log._recover import json_samples
+from proctor.log._reuse import Reused
 from proctor.log._summary import summary_fields
+from proctor.log._zip_format import Entry
 from proctor.log._zip_read import BadLogError
 from proctor.log._zip_write import member_name
 from proctor.schema import EvalLog, EvalSample
@@ -23,9 +27,13 @@ __all__ = ["LogIndex", "SampleState", "index_eval_log"]
 SampleState: TypeAlias = Literal["done", "error", "cancelled", "invalidated"]
 """What became of a sample that a log has. One that hit a limit is done: it was scored."""
 
+Wanted: TypeAlias = Callable[[int | str, int], bool]
+"""Whether the sample of an id and epoch is wanted."""
+
 _STATES: tuple[SampleState, ...] = ("done", "error", "cancelled", "invalidated")
 _MOST = (1 << 14) - 1  # attempts that are counted
-_CANCELLED = ("CancelledError(", "Cancelled(")
+_GROUP = 4 << 20  # stored bytes that are copied at once
+_MANY = 250  # or so many samples: a commit takes a few milliseconds of the interpreter
 _CHUNKED = "/sample.json"
 
 
@@ -47,7 +55,7 @@ class LogIndex:
             self.header, samples = json_samples(file)
             self.header.samples = None
             for sample in samples:
-                self._note(sample_name(sample.id, sample.epoch), 0, _fields(sample))
+                self._note(sample_name(sample.id, sample.epoch), 0, summary_fields(sample))
 
     header: EvalLog
     """The log without samples; ``started`` when its run died."""
@@ -77,6 +85,11 @@ class LogIndex:
         """
         return self._file.sample(id, epoch)
 
+    def location_from(self, folder: str) -> str:
+        """The location as a log in ``folder`` names it: without the folder when they share it, for both may move."""
+        own, name = self.location.rpartition("/")[::2]
+        return name if own.rstrip("/") == folder.rstrip("/").removeprefix("./") else self.location
+
     def hold(self) -> None:
         """Keep others from resuming or changing the log until ``release``. Harmless when it is held already.
 
@@ -102,9 +115,44 @@ class LogIndex:
         if isinstance(self._file, EvalFile):
             yield from self._file.rows()
             for name in self._unlisted:
-                yield _fields(self._file.parsed(name))
+                yield summary_fields(self._file.parsed(name))
         elif isinstance(self._file, JsonFile):
             yield from map(_fields, json_samples(self._file)[1])
+
+    def reused(self, wanted: Wanted) -> Iterator[list[Reused]]:
+        """The samples that are done and wanted, for a new log; a few megabytes at a time, none of them decoded."""
+        group: list[tuple[dict[str, Any], Entry]] = []
+        size = 0
+        for row, sample in self._all():
+            id, epoch = row["id"], row["epoch"]
+            if self.state(id, epoch) != "done" or not wanted(id, epoch):
+                continue
+            if sample is not None:
+                yield [Reused(row, encode_sample(sample), None)]
+                continue
+            assert isinstance(self._file, EvalFile)
+            entry = self._file.zip.at(self._known[sample_name(id, epoch)] >> 16)
+            group.append((row, entry))
+            size += entry.compressed
+            if size >= _GROUP or len(group) >= _MANY:
+                yield self._stored(group)
+                group, size = [], 0
+        if group:
+            yield self._stored(group)
+
+    def _stored(self, group: Sequence[tuple[dict[str, Any], Entry]]) -> list[Reused]:
+        assert isinstance(self._file, EvalFile)
+        stored = {entry.offset: data for entry, data in self._file.zip.raw_many([entry for _, entry in group])}
+        return [Reused(row, stored[entry.offset], entry) for row, entry in group]
+
+    def _all(self) -> Iterator[tuple[dict[str, Any], EvalSample | None]]:
+        """The summaries; with the sample itself where it had to be decoded anyway."""
+        if isinstance(self._file, JsonFile):
+            for sample in json_samples(self._file)[1]:
+                yield summary_fields(sample), sample
+        else:
+            for row in self.rows():
+                yield row, None
 
     def _index_zip(self, file: EvalFile) -> None:
         places = file.zip.places()
@@ -120,7 +168,7 @@ class LogIndex:
         # A write was cut behind the samples and before their summaries: they are whole, and were paid for.
         self._unlisted = [name for name in places if name.startswith("samples/") and name not in self._known]
         for name in self._unlisted:
-            self._note(name, places[name], _fields(file.parsed(name)))
+            self._note(name, places[name], summary_fields(file.parsed(name)))
         if self.header.invalidated:
             self._look_for_invalidated(file)
 
@@ -149,14 +197,7 @@ def _state(row: Mapping[str, Any]) -> SampleState:
     error = row.get("error")
     if error is None:
         return "done"
-    return "cancelled" if str(error).startswith(_CANCELLED) else "error"
-
-
-def _fields(sample: EvalSample) -> dict[str, Any]:
-    found = summary_fields(sample)
-    if sample.invalidation is not None:
-        found["invalidation"] = sample.invalidation
-    return found
+    return "cancelled" if error_kind(str(error)) in CANCELLED else "error"
 
 
 def index_eval_log(location: str | os.PathLike[str], *, hold: bool = False) -> LogIndex:

@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 
 from proctor.log._json import encode, fields, visible
+from proctor.log._reuse import Reused
 from proctor.log._spool import ReductionSpool
-from proctor.log._zip_write import ZipBuilder
+from proctor.log._zip_write import ZipBuilder, member_name
 from proctor.log._zstd import decompress
 from proctor.schema import EvalLog, EvalSample
 
@@ -42,6 +43,10 @@ class Layout(ABC):
     @abstractmethod
     def pack(self, samples: Sequence[tuple[EvalSample, bytes]]) -> None:
         """Take encoded samples into the next segment."""
+
+    @abstractmethod
+    def copy(self, samples: Sequence[Reused]) -> None:
+        """Take samples of earlier logs into the next segment, as they are stored."""
 
     @abstractmethod
     def segment(self, summaries: Sequence[bytes]) -> bytes:
@@ -82,6 +87,19 @@ class EvalLayout(Layout):
         self._open()
         before = self._zip.offset
         self._parts += self._zip.add([(sample_member(sample.id, sample.epoch), raw) for sample, raw in samples])
+        self.held += self._zip.offset - before
+
+    def copy(self, samples: Sequence[Reused]) -> None:
+        self._open()
+        before = self._zip.offset
+        packed: list[tuple[bytes, int, int, bytes]] = []
+        for one in samples:
+            name, entry = sample_member(one.row["id"], one.row["epoch"]), one.zstd
+            if entry is not None:
+                packed.append((member_name(name), entry.crc, entry.size, one.data))
+            else:
+                self._parts += self._zip.add([(name, one.raw())])
+        self._parts += self._zip.add_compressed(packed)
         self.held += self._zip.offset - before
 
     def segment(self, summaries: Sequence[bytes]) -> bytes:
@@ -149,12 +167,19 @@ class JsonLayout(Layout):
 
     def pack(self, samples: Sequence[tuple[EvalSample, bytes]]) -> None:
         for sample, raw in samples:
-            raw = visible(raw)
-            part = b"%b\n%b" % (b"," if self._places else b"", raw)
-            self._offset += len(part)
-            self._places.append((sample_order(sample), self._offset - len(raw), self._offset))
-            self._parts.append(part)
-            self.held += len(part)
+            self._take(sample_order(sample), raw)
+
+    def copy(self, samples: Sequence[Reused]) -> None:
+        for one in samples:
+            self._take(_order(one.row["id"], one.row["epoch"]), one.raw())
+
+    def _take(self, order: tuple[int, str], raw: bytes) -> None:
+        raw = visible(raw)
+        part = b"%b\n%b" % (b"," if self._places else b"", raw)
+        self._offset += len(part)
+        self._places.append((order, self._offset - len(raw), self._offset))
+        self._parts.append(part)
+        self.held += len(part)
 
     def segment(self, summaries: Sequence[bytes]) -> bytes:
         parts, self._parts, self.held = self._parts, [], 0
@@ -218,4 +243,8 @@ def sample_member(id: int | str, epoch: int) -> str:
 
 def sample_order(sample: EvalSample) -> tuple[int, str]:
     """The order of samples in a log that is read as a whole: by epoch, then by id, numbers by value."""
-    return sample.epoch, f"{sample.id:020d}" if isinstance(sample.id, int) else str(sample.id)
+    return _order(sample.id, sample.epoch)
+
+
+def _order(id: int | str, epoch: int) -> tuple[int, str]:
+    return epoch, f"{id:020d}" if isinstance(id, int) else str(id)

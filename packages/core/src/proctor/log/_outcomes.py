@@ -8,11 +8,12 @@ from typing import Any
 
 from proctor.schema import EvalError, EvalResults, EvalSample, EvalSampleSummary
 
-__all__ = ["Outcomes", "error_kind"]
+__all__ = ["CANCELLED", "Outcomes", "cut_short", "error_kind"]
 
 _CUT_SHORT = frozenset({"content_filter", "max_tokens", "model_length"})  # replies that are scored but were not whole
 _NO_SCORE = "no_score"  # the scorer returned None
-_CANCELLED = ("CancelledError", "Cancelled")
+CANCELLED = ("CancelledError", "Cancelled")
+"""The kinds of error of a sample that was not left to come to its end."""
 
 
 def error_kind(error: EvalError | str) -> str:
@@ -40,7 +41,7 @@ class Outcomes:
         self._missing: dict[str, Counter[str]] = {name: Counter() for name in scorers}
 
     def add(self, sample: EvalSample | EvalSampleSummary) -> None:
-        """Count a sample that ended, however it did; summaries do not tell of replies that were cut short."""
+        """Count a sample that ended, however it did."""
         self.recorded += 1
         self.retried += _tries(sample) > 0
         kind = _kind(sample)
@@ -117,14 +118,21 @@ def _kind(sample: EvalSample | EvalSampleSummary) -> str | None:
     if sample.error is None:
         return None
     kind = error_kind(sample.error)
-    return "cancelled" if kind in _CANCELLED else f"error:{kind}"
+    return "cancelled" if kind in CANCELLED else f"error:{kind}"
 
 
 def _befell(sample: EvalSample | EvalSampleSummary) -> Iterator[str]:
     if sample.limit is not None:
         yield f"limit:{sample.limit if isinstance(sample.limit, str) else sample.limit.type}"
-    if isinstance(sample, EvalSample) and sample.output.choices and sample.output.stop_reason in _CUT_SHORT:
-        yield f"stop:{sample.output.stop_reason}"
+    if (stop := cut_short(sample)) is not None:
+        yield f"stop:{stop}"
+
+
+def cut_short(sample: EvalSample | EvalSampleSummary) -> str | None:
+    """Why the model's last reply was not whole."""
+    if isinstance(sample, EvalSampleSummary):
+        return sample.stop_reason
+    return sample.output.stop_reason if sample.output.choices and sample.output.stop_reason in _CUT_SHORT else None
 
 
 def _tries(sample: EvalSample | EvalSampleSummary) -> int:

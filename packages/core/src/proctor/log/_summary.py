@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from proctor.log._json import encode, fields
+from proctor.log._outcomes import cut_short
 from proctor.schema import ChatMessage, ContentText, EvalSample, EvalSampleSummary, Score
 
 __all__ = ["summarise", "summary_fields"]
@@ -71,6 +72,8 @@ def summary_fields(sample: EvalSample) -> dict[str, Any]:
         "token_limit_usage": value["token_limit_usage"],
         "message_limit": value["message_limit"],
         "time_limit": value["time_limit"],
+        # Not in the peer's summaries: with it, those of a log say all that is counted of a sample.
+        "stop_reason": cut_short(sample),
     }
     return {name: item for name, item in found.items() if item is not None}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -17,6 +17,7 @@ from proctor.log._json import encode
 from proctor.log._layout import EvalLayout, JsonLayout, Layout
 from proctor.log._location import join, log_name, store_for
 from proctor.log._patience import Patience
+from proctor.log._reuse import Reused
 from proctor.log._spill import SpillingSink, store_patience
 from proctor.log._spool import ReductionSpool
 from proctor.log._summary import summary_fields
@@ -44,6 +45,7 @@ _HELD = 4 << 20  # compressed bytes that are held before they are written, pause
 _MANY = 100_000  # sample ids beyond this are not listed
 
 _Ack = Callable[[Mapping[str, Any]], object]
+_Copies = tuple[Iterator[list[Reused]], Callable[[Reused], object]]
 _Item = tuple[EvalSample, EvalSampleSummary | None, _Ack | None]
 
 
@@ -69,6 +71,8 @@ class LogWriter:
         self._reductions: ReductionSpool | None = None
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
         self._taken = self._put = self._size = 0
+        self._copies: _Copies | None = None
+        self._copied = threading.Event()
         self._closing = threading.Event()
         self._ended = False
         self._pending: list[tuple[bytes, dict[str, Any], _Ack | None]] = []
@@ -178,6 +182,24 @@ class LogWriter:
         self._put += 1
         self._queue.put((sample, summary, on_ack))
 
+    def reuse(self, groups: Iterator[list[Reused]], on_copy: Callable[[Reused], object]) -> None:
+        """Take over samples of earlier logs, a group between two commits, so that new ones need not wait for them.
+
+        Call it once, and ``reuse_all`` before ``finish``.
+
+        Args:
+            groups: asked for the next group on the writer's thread.
+            on_copy: called there with each sample once it can be read back; it must not raise.
+        """
+        self._copies = groups, on_copy
+        self._queue.put(_AWAKE)
+
+    def reuse_all(self) -> None:
+        """Block until all of them are there, or the writer has failed."""
+        self._closing.set()
+        while not self._copied.wait(1.0) and self._thread.is_alive():
+            pass
+
     def reduction(self, scorer: str, reducer: str | None, score: EvalSampleScore) -> None:
         """Take one sample's score, reduced over epochs, for the end of the log."""
         if self._reductions is None:
@@ -231,8 +253,10 @@ class LogWriter:
         try:
             due = latest = 0.0
             while True:
-                self._take(wait=not self._pending)
+                self._take(wait=not self._pending and self._copies is None)
                 now = time.monotonic()
+                if self._copies is not None and (now >= due or self._closing.is_set()):
+                    self._copy(*self._copies)
                 wanted = now >= due and (len(self._pending) >= self._buffer or now >= latest)
                 # The end may be taken from the queue before `finish` has said that it closes.
                 if wanted or self._ended or self._closing.is_set() or self._layout.held >= _HELD:
@@ -240,7 +264,7 @@ class LogWriter:
                     took = time.monotonic() - now
                     due = now + took + min(max(_PAUSE, _SHARE * took), _LONGEST)
                     latest = now + took + _LATEST
-                if self._ended:
+                if self._ended and self._copies is None:
                     break
                 if not self._closing.is_set():
                     self._closing.wait(max(_PAUSE, min(due - time.monotonic(), 2 * _PAUSE)))
@@ -249,18 +273,20 @@ class LogWriter:
         except Exception as error:
             self.error = error
         finally:
+            self._copied.set()
             self._sink.abandon()
             if self._reductions is not None:
                 self._reductions.close()
 
     def _take(self, *, wait: bool) -> None:
         """Encode and compress what is queued; waits for a first sample when told to."""
-        item = self._queue.get() if wait else self._next()
+        item = self._queue.get() if wait and not self._ended else self._next()
         while item is not _EMPTY:
             group: list[tuple[EvalSample, bytes]] = []
             size = 0
             while item is not _EMPTY and item is not None and size < _GROUP:
-                size += self._encode(item, group)
+                if item is not _AWAKE:
+                    size += self._encode(item, group)
                 item = self._next()
             if group and self._samples:
                 self._layout.pack(group)
@@ -288,11 +314,28 @@ class LogWriter:
         group.append((sample, raw))
         self._taken += 1
         self._size = max(len(raw), self._size - (self._size >> 4))
+        self._note_id(sample.id)
+        return len(raw)
+
+    def _note_id(self, id: int | str) -> None:
         if self._ids is not None:
-            self._ids[sample.id] = None
+            self._ids[id] = None
             if len(self._ids) > _MANY:
                 self._ids = None
-        return len(raw)
+
+    def _copy(self, groups: Iterator[list[Reused]], on_copy: Callable[[Reused], object]) -> None:
+        """Take the next group into the next commit."""
+        group = next(groups, None)
+        if group is None:
+            self._copies = None
+            self._flush()
+            self._copied.set()
+            return
+        if self._samples:
+            self._layout.copy(group)
+        for one in group:
+            self._pending.append((encode(one.row) if self._samples else b"", one.row, partial(_told, on_copy, one)))
+            self._note_id(one.row["id"])
 
     def _flush(self) -> None:
         pending, self._pending = self._pending, []
@@ -342,6 +385,11 @@ class LogWriter:
 
 
 _EMPTY: Any = object()  # nothing is queued (None is the end)
+_AWAKE: Any = object()  # there is something else to do
+
+
+def _told(on_copy: Callable[[Reused], object], one: Reused, _values: Mapping[str, Any]) -> None:
+    on_copy(one)
 
 
 def in_order(ids: Iterable[int | str]) -> list[int | str]:

@@ -196,3 +196,4 @@ class EvalSampleSummary(Record):
     token_limit_usage: int | None = None
     message_limit: int | None = None
     time_limit: float | None = None
+    stop_reason: str | None = None

@@ -18,6 +18,7 @@ _EXACT_UP_TO = 2000
 
 class _Bootstrap(Accumulator):
     live = False
+    values_only = True
 
     __slots__ = ("_convert", "_draws", "_seed", "_values")
 

@@ -75,6 +75,11 @@ class Cell:
         """Whether a metric wants the scores of each epoch."""
         return bool(self._unreduced)
 
+    @property
+    def values_only(self) -> bool:
+        """Whether no metric looks at anything but the values of scores."""
+        return all(slot.accumulator.values_only for slot in self._slots)
+
     def add_unreduced(self, score: SampleScore) -> None:
         """Take the score of one epoch into account, in the metrics that want those."""
         for slot in self._unreduced:

@@ -12,6 +12,8 @@ from proctor.scorer._value import to_float as default_to_float
 class _Mean(Accumulator):
     __slots__ = ("_convert", "_count", "_sum")
 
+    values_only = True
+
     def __init__(self, convert: ValueToFloat) -> None:
         self._convert = convert
         self._count = 0

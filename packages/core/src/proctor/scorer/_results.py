@@ -62,6 +62,10 @@ class ResultsBuilder:
         self._unreduced = [
             (name, stream) for name, some in self._streams.items() for stream in some if stream.wants_unreduced
         ]
+        self.values_only = all(stream.values_only for some in self._streams.values() for stream in some) and all(
+            getattr(reducer, "__module__", None) == mean_score.__module__ for _, reducer in self._reducers
+        )
+        """Whether nothing but ids, epochs and the values of scores decides the metrics."""
         self._open: dict[int | str, tuple[_About, list[tuple[int, dict[str, Score | None]]]]] = {}
         self._error: Exception | None = None
 

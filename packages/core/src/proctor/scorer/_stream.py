@@ -91,9 +91,9 @@ class Stream:
         self._keys: dict[str, Cell | None] = {}
         self._places: dict[str, tuple[float, int]] = {}
         self._error: UsageError | None = None
-        self.wants_unreduced = any(
-            Cell(metrics).wants_unreduced for metrics in [plan.whole or [], *(some for _, some in plan.keyed)]
-        )
+        cells = [Cell(metrics) for metrics in [plan.whole or [], *(some for _, some in plan.keyed)]]
+        self.wants_unreduced = any(cell.wants_unreduced for cell in cells)
+        self.values_only = all(cell.values_only for cell in cells)
 
     def add(self, sample: SampleScore) -> None:
         """Take a score into account."""

@@ -63,6 +63,9 @@ class Accumulator(ABC):
     live: ClassVar[bool] = True
     """Whether ``result`` is quick enough to be asked for after each sample."""
 
+    values_only: ClassVar[bool] = False
+    """Whether of a score nothing but its value is looked at; scores of a resumed run need not be read in full then."""
+
     @abstractmethod
     def add(self, score: SampleScore) -> None:
         """Take one score into account."""

@@ -15,6 +15,8 @@ class Spread(Accumulator):
 
     __slots__ = ("_convert", "moments")
 
+    values_only = True
+
     def __init__(self, convert: ValueToFloat) -> None:
         self._convert = convert
         self.moments = Moments()
