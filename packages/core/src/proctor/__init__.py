@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from proctor.engine import Epochs, Task, eval, eval_async, task, task_with
+    from proctor.engine import Epochs, Task, eval, eval_async, eval_retry, eval_retry_async, task, task_with
 
 # Everything is loaded on first use: `proctor --version` and a plugin's `hooks` module must not pay for the engine.
-_HOME = dict.fromkeys(("Epochs", "Task", "eval", "eval_async", "task", "task_with"), "proctor.engine")
+_HOME = dict.fromkeys(
+    ("Epochs", "Task", "eval", "eval_async", "eval_retry", "eval_retry_async", "task", "task_with"), "proctor.engine"
+)
 
-__all__ = ["Epochs", "Task", "__version__", "eval", "eval_async", "task", "task_with"]
+__all__ = ["Epochs", "Task", "__version__", "eval", "eval_async", "eval_retry", "eval_retry_async", "task", "task_with"]
 
 
 def __getattr__(name: str) -> Any:

@@ -23,6 +23,7 @@ EXIT_CODES = (
 # name: (module, attribute, the line in the help)
 _BUILT_IN: Mapping[str, tuple[str, str, str]] = {
     "eval": ("proctor.cli._eval", "eval_command", "Evaluate tasks."),
+    "eval-retry": ("proctor.cli._retry", "retry_command", "Go on with evaluations that did not come to their end."),
     "list": ("proctor.cli._list", "list_command", "List the tasks in files and folders."),
     "log": ("proctor.cli._log", "log", "List, show, convert and recover logs."),
     "status": ("proctor.cli._status", "status", "Show and steer the evaluations that are running."),

@@ -5,6 +5,8 @@ from proctor.engine._errors import ErrorPolicy, exit_code
 from proctor.engine._eval import eval, eval_async, outside_a_loop
 from proctor.engine._identity import IDENTITY_VERSION, identity_changes, logged_ingredients, logged_unit
 from proctor.engine._load import TaskInfo, TaskLike, find_tasks, list_tasks
+from proctor.engine._retry import Resumed, eval_retry, eval_retry_async, retry
+from proctor.engine._reuse import ResumePlan, resume_plan
 from proctor.engine._run import RunResult, run
 from proctor.engine._spec import eval_spec
 from proctor.engine._task import Epochs, Task, task, task_with
@@ -15,6 +17,8 @@ __all__ = [
     "Agenda",
     "Epochs",
     "ErrorPolicy",
+    "ResumePlan",
+    "Resumed",
     "Retries",
     "RunResult",
     "Task",
@@ -23,6 +27,8 @@ __all__ = [
     "Unit",
     "eval",
     "eval_async",
+    "eval_retry",
+    "eval_retry_async",
     "eval_spec",
     "exit_code",
     "find_tasks",
@@ -31,6 +37,8 @@ __all__ = [
     "logged_ingredients",
     "logged_unit",
     "outside_a_loop",
+    "resume_plan",
+    "retry",
     "run",
     "task",
     "task_with",

@@ -38,7 +38,7 @@ def eval(
         print(log.status, log.results.scores[0].metrics["accuracy"].value)
     """
     outside_a_loop("eval()", "write `await eval_async(...)`")
-    return _complete(run(tasks, model, options))
+    return complete_logs(run(tasks, model, options))
 
 
 async def eval_async(
@@ -47,7 +47,7 @@ async def eval_async(
     **options: Unpack[EvalOptions],
 ) -> list[EvalLog]:
     """``eval()`` for code that is already in an event loop (a notebook, a server), on asyncio or trio."""
-    return await to_thread.run_sync(_complete, await run_async(tasks, model, options))
+    return await to_thread.run_sync(complete_logs, await run_async(tasks, model, options))
 
 
 def outside_a_loop(name: str, instead: str) -> None:
@@ -72,6 +72,6 @@ def outside_a_loop(name: str, instead: str) -> None:
     )
 
 
-def _complete(result: RunResult) -> list[EvalLog]:
+def complete_logs(result: RunResult) -> list[EvalLog]:
     """The logs with their samples, read back from where they were written."""
     return [read_eval_log(log.location) if log.location else log for log in result.logs]

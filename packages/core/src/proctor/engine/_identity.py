@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -133,8 +134,8 @@ def _changes(path: str, before: Any, now: Any) -> Iterator[str]:
             if name == "params_passed" and before.get("params") != now.get("params"):
                 continue  # the same again
             yield from _changes(inner, before.get(name, _MISSING), now.get(name, _MISSING))
-    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        for place, (one, other) in enumerate(zip(before, now, strict=True), 1):
+    elif isinstance(before, list) and isinstance(now, list):
+        for place, (one, other) in enumerate(zip_longest(before, now, fillvalue=_MISSING), 1):
             yield from _changes(f"{path}[{place}]", one, other)
     elif path == "dataset.ids":
         yield "dataset.ids: its samples have other ids"

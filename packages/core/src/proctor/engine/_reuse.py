@@ -60,9 +60,10 @@ class Reuse:
     Args:
         unit: the unit.
         prior: its earlier logs, oldest first; the sample is taken from the newest that has it done.
+        why: what is said of samples that no log has.
     """
 
-    def __init__(self, unit: Unit, prior: Sequence[LogIndex]) -> None:
+    def __init__(self, unit: Unit, prior: Sequence[LogIndex], why: Why = "never run") -> None:
         if len(prior) > 254:
             prior = prior[-254:]
         self._logs = list(prior)
@@ -75,32 +76,34 @@ class Reuse:
         self.copied = 0
         """Samples that were taken over."""
         self.plan = ResumePlan([index.location for index in self._logs], total=unit.total)
-        if self._lazy:
-            self.plan.reused = sum(index.counts().get("done", 0) for index in self._logs[-1:])
-            return
-        for place, id in enumerate(unit.samples.ids() or ()):
-            self._places[str(id)] = place
-            for epoch in range(1, self._epochs + 1):
-                owner, why = self._owner(id, epoch)
-                self._owners.append(owner)
-                if owner:
-                    self.plan.reused += 1
-                else:
-                    self.plan.note(why, id, epoch if self._epochs > 1 else None)
+        self._why = why
+        for place, id in enumerate(() if self._lazy else unit.samples.ids() or ()):
+            self.look_at(id, place)
+
+    def look_at(self, id: int | str, place: int) -> None:
+        """Find out whose a sample is, in all its epochs; they come in order."""
+        self._places[str(id)] = place
+        for epoch in range(1, self._epochs + 1):
+            owner, why = self._owner(id, epoch)
+            self._owners.append(owner)
+            if owner:
+                self.plan.reused += 1
+            else:
+                self.plan.note(why, id, epoch if self._epochs > 1 else None)
 
     def _owner(self, id: int | str, epoch: int) -> tuple[int, Why]:
         """Which log has the sample done, from 1, and else why it must be run.
 
         What was invalidated is not looked for in older logs.
         """
-        why: Why = "never run"
+        why: Why = self._why
         for number in range(len(self._logs), 0, -1):
             state = self._logs[number - 1].state(id, epoch)
             if state == "done":
                 return number, why
             if state == "invalidated":
                 return _UNKNOWN, "invalidated"
-            if state is not None and why == "never run":
+            if state is not None and why == self._why:
                 why = state
         return _UNKNOWN, why
 
@@ -111,15 +114,12 @@ class Reuse:
             yield at // self._epochs, at % self._epochs + 1
             at = self._owners.find(_UNKNOWN, at + 1)
 
-    def claim(self, id: int | str, epoch: int, place: int) -> bool:
-        """Whether a sample whose id has just been read is done; it will be copied then."""
-        owner, _ = self._owner(id, epoch)
+    def claim(self, id: int | str, place: int) -> list[int]:
+        """The epochs in which a sample whose id has just been read is run; in the others it will be copied."""
         with self._lock:
-            self._places[str(id)] = place
-            missing = (place + 1) * self._epochs - len(self._owners)
-            self._owners.extend(b"\0" * missing)
-            self._owners[place * self._epochs + epoch - 1] = owner
-        return owner != _UNKNOWN
+            start = len(self._owners)
+            self.look_at(id, place)
+            return [epoch for epoch in range(1, self._epochs + 1) if self._owners[start + epoch - 1] == _UNKNOWN]
 
     @property
     def known_at_once(self) -> bool:
@@ -162,6 +162,17 @@ class Reuse:
         return []
 
 
-def resume_plan(unit: Unit, prior: Sequence[LogIndex]) -> ResumePlan:
-    """Which samples of ``unit`` a run with these earlier logs would run, and why; blocks."""
-    return Reuse(unit, prior).plan
+def resume_plan(unit: Unit, prior: Sequence[LogIndex], why: Why = "never run") -> ResumePlan:
+    """Which samples of ``unit`` a run with these earlier logs would run; blocks, and reads a dataset without ids.
+
+    Args:
+        unit: the unit.
+        prior: its earlier logs, oldest first.
+        why: what is said of samples that no log has.
+    """
+    reuse = Reuse(unit, prior, why)
+    if not reuse.known_at_once:
+        for place, sample in enumerate(unit.samples):
+            assert sample.id is not None
+            reuse.look_at(sample.id, place)
+    return reuse.plan

@@ -179,12 +179,11 @@ class UnitRun:
         epochs = range(1, unit.epochs + 1)
         if isinstance(unit.samples.dataset, IterableDataset):
             for place, sample in enumerate(unit.samples):
-                for epoch in epochs:
-                    assert sample.id is not None
-                    if reuse is None or not reuse.claim(sample.id, epoch, place):
-                        yield _Wanted(partial(_given, sample), epoch, place)
-                    elif not place % _PASSED:
-                        yield None
+                assert sample.id is not None
+                for epoch in epochs if reuse is None else reuse.claim(sample.id, place):
+                    yield _Wanted(partial(_given, sample), epoch, place)
+                if reuse is not None and not place % _PASSED:
+                    yield None
             return
         places = ((place, epoch) for place in range(len(unit.samples)) for epoch in epochs)
         for place, epoch in places if reuse is None else reuse.to_run():

@@ -2,6 +2,7 @@
 
 from proctor.log._changes import json_changes
 from proctor.log._clock import now_iso, now_iso_seconds
+from proctor.log._family import attempts_of
 from proctor.log._file_store import FileStore
 from proctor.log._index import LogIndex, SampleState, index_eval_log
 from proctor.log._json import encode as to_json
@@ -136,6 +137,7 @@ __all__ = [
     "ToolEvent",
     "Transcript",
     "UnknownEvent",
+    "attempts_of",
     "begin_store",
     "begin_transcript",
     "convert_eval_logs",

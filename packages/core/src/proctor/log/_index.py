@@ -117,7 +117,7 @@ class LogIndex:
             for name in self._unlisted:
                 yield summary_fields(self._file.parsed(name))
         elif isinstance(self._file, JsonFile):
-            yield from map(_fields, json_samples(self._file)[1])
+            yield from map(summary_fields, json_samples(self._file)[1])
 
     def reused(self, wanted: Wanted) -> Iterator[list[Reused]]:
         """The samples that are done and wanted, for a new log; a few megabytes at a time, none of them decoded."""

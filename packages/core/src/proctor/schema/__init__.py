@@ -94,6 +94,7 @@ from proctor.schema._options import (
     EvalOptions,
     env_name,
     option_table,
+    retry_keys,
 )
 from proctor.schema._output import (
     ChatCompletionChoice,
@@ -262,6 +263,7 @@ __all__ = [
     "redact",
     "redact_text",
     "redact_url",
+    "retry_keys",
     "set_option_table",
     "short_uuid",
 ]

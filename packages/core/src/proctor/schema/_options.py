@@ -14,7 +14,7 @@ from proctor.schema._generate_options import GenerateOptions
 from proctor.schema._option import Option
 from proctor.schema._sample import SandboxSpec
 
-__all__ = ["GENERATE_FIELDS", "MODEL_OPTION", "EvalOptions", "env_name", "option_table"]
+__all__ = ["GENERATE_FIELDS", "MODEL_OPTION", "EvalOptions", "env_name", "option_table", "retry_keys"]
 
 GENERATE_FIELDS: frozenset[str] = frozenset(GenerateOptions.__annotations__)
 """The keys of ``EvalOptions`` that are fields of ``GenerateConfig``."""
@@ -414,3 +414,25 @@ def option_table() -> Mapping[str, Option]:
 def env_name(key: str) -> str:
     """The environment variable that sets the option ``key``."""
     return option_table()[key].variable(key)
+
+
+_RETRY_GROUPS = ("Parallelism", "Errors", "Log", "Display", "Plugins")
+_RETRY_OTHERS = (
+    "model_args",
+    "model_config",
+    "model_base_url",
+    "sandbox_cleanup",
+    "dry_run",
+    "max_retries",
+    "timeout",
+    "attempt_timeout",
+    "stream_idle_timeout",
+    "extra_headers",
+)
+
+
+@cache
+def retry_keys() -> frozenset[str]:
+    """The options that a resume may be given: how it is run, not what is asked; and what no log holds, keys of APIs."""
+    table = option_table()
+    return frozenset(key for key in table if table[key].group in _RETRY_GROUPS or key in _RETRY_OTHERS)

@@ -1,0 +1,116 @@
+"""``proctor eval-retry``: go on with evaluations from their logs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from proctor.cli._params import EvalCommand, eval_parameters
+from proctor.cli._running import CONTEXT, EPILOG, common_parameters, for_machines, merged_options, own_output
+from proctor.schema import retry_keys
+
+if TYPE_CHECKING:
+    from proctor.engine import Resumed
+
+__all__ = ["retry_command"]
+
+_HELP = """Go on with the evaluations in LOGS: of runs that failed, were cancelled or died.
+
+Samples that are done are kept, those that failed or never ran are run; each evaluation gets a new log with all of them,
+beside the old ones, which stay. Task, model and settings come from the log. An evaluation whose task has changed since
+is refused, with what has changed.
+
+\b
+Examples:
+  proctor eval-retry logs/2026-01-31T10-00-00_quiz_abc.eval --dry-run
+  proctor eval-retry logs/*.eval --max-connections 50
+"""
+_REASONS: Mapping[str, str] = {
+    "error": "ended in an error",
+    "cancelled": "cancelled",
+    "invalidated": "invalidated",
+    "changed": "changed",
+    "never run": "never run",
+}
+
+
+def _run(logs: Sequence[str], as_json: bool, force: bool, **given: Any) -> int:
+    options = merged_options(given)
+    if as_json:
+        for_machines(options)
+    dry = bool(options.get("dry_run"))
+    plans: list[Resumed] = []
+
+    def tell(resumed: Sequence[Resumed]) -> None:
+        plans.extend(resumed)
+        if not as_json:
+            for one in resumed:
+                _show(one, dry)
+
+    from proctor.engine import retry
+
+    with own_output(as_json):
+        result = retry(list(logs), options, force=force, tell=tell)
+    if as_json:
+        from proctor.cli._summary import summary_json
+
+        text = json.dumps({"logs": [_plain(one) for one in plans]}, ensure_ascii=False, indent=2)
+        click.echo(text if dry else summary_json(result.logs, result.exit_code))
+    elif not dry and options.get("display") == "none":
+        from proctor.display import report_text, unit_from_log
+
+        for line in report_text([unit_from_log(log) for log in result.logs]):
+            click.echo(line)
+    return result.exit_code
+
+
+def _show(one: Resumed, dry: bool) -> None:
+    """Two lines; in a dry run also the first samples of each reason."""
+    plan, unit = one.plan, one.unit
+    name = f"{unit.name}{f' · {unit.label}' if unit.label else ''} · {unit.model.name}"
+    if one.complete is not None:
+        click.echo(f"{name}: complete, nothing to run ({one.complete.location})")
+        return
+    kept = f"{plan.reused:,} samples are done and kept" if one.logs else "a new evaluation, nothing is kept"
+    counts = ", ".join(f"{_REASONS[why]} {count:,}" for why, count in plan.why.most_common())
+    click.echo(f"{name}: {kept}; {plan.to_run:,} {'would run' if dry else 'run'}{f': {counts}' if counts else ''}")
+    if one.logs:
+        click.echo(f"  from {', '.join(plan.logs)}")
+    for why in plan.why if dry else ():
+        named = ", ".join(map(str, plan.first[why]))
+        more = plan.why[why] - len(plan.first[why])
+        click.echo(f"  {_REASONS[why]}: {named}{f' and {more:,} more' if more else ''}")
+
+
+def _plain(one: Resumed) -> dict[str, Any]:
+    plan, unit = one.plan, one.unit
+    return {
+        "logs": plan.logs,
+        "unit": unit.id,
+        "task": unit.name,
+        "label": unit.label or None,
+        "model": unit.model.name,
+        "total": unit.total,
+        "reused": plan.reused,
+        "to_run": plan.to_run,
+        "why": {why: {"count": count, "first": plan.first[why]} for why, count in plan.why.items()},
+        "complete": None if one.complete is None else one.complete.location,
+    }
+
+
+retry_command = EvalCommand(
+    name="eval-retry",
+    callback=_run,
+    help=_HELP,
+    epilog=EPILOG,
+    params=[
+        click.Argument(["logs"], nargs=-1, required=True),
+        click.Option(["--force"], is_flag=True, help="Run what has changed as a new evaluation, with all samples."),
+        *(param for param in eval_parameters() if param.name in retry_keys()),
+        *common_parameters(),
+    ],
+    context_settings=dict(CONTEXT),
+)
