@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import errno
 import os
 import secrets
@@ -89,13 +90,16 @@ class S3Store(LogStore):
         """An empty object that nobody else has made, and a lease."""
         place = _place(name)
         empty = self._claim(place)
-        # Of a log that was deleted by hand, or of a deletion that broke off.
-        stale = [row["Key"] for row in list_objects(self._client, (place[0], folder_of(place[1])))]
-        delete_all(self._client, place[0], stale)
         try:
+            # Of a log that was deleted by hand, or of a deletion that broke off.
+            delete_all(self._client, place[0], self._parts(place))
             lease = Lease(self._client, place, renew=self._renew, dead=self._dead)
-        except LogBusyError as error:
-            raise FileExistsError(str(error)) from error
+        except BaseException as error:
+            with suppress(OSError):  # nothing is in it, and nobody writes to it
+                self._client.call("delete_object", place)
+            if isinstance(error, LogBusyError):
+                raise FileExistsError(errno.EEXIST, str(error), f"s3://{name}") from error
+            raise
         sink = S3Sink(self._client, place, empty, lease, self._part)
         with self._lock:
             self._running.pop(place, None)
@@ -145,7 +149,7 @@ class S3Store(LogStore):
         bucket, folder = _place(prefix.rstrip("/") + "/")
         more: dict[str, str] = {} if recursive else {"Delimiter": "/"}
         logs: dict[str, Stat] = {}
-        parts: dict[str, list[dict[str, Any]]] = {}
+        parts: dict[str, builtins.list[dict[str, Any]]] = {}
         for row in list_objects(self._client, (bucket, folder), **more):
             key = row["Key"]
             if (log := is_part(key)) is not None:
@@ -176,7 +180,7 @@ class S3Store(LogStore):
             sink = self._sinks.get(place)
         if sink is not None:
             sink.replaced = True
-        delete_all(self._client, place[0], [row["Key"] for row in list_objects(self._client, _folder(place))])
+        delete_all(self._client, place[0], self._parts(place))
         return self.stat(name)
 
     def _condition(self, name: str, if_match: str | None) -> dict[str, str]:
@@ -196,8 +200,7 @@ class S3Store(LogStore):
         self._client.call("head_object", place)
         self._client.call("delete_object", place)
         self._forget(place)
-        left = [row["Key"] for row in list_objects(self._client, _folder(place))]
-        delete_all(self._client, bucket, [*left, lease_of(key)])
+        delete_all(self._client, bucket, [*self._parts(place), lease_of(key)])
         for upload in self._client.call("list_multipart_uploads", (bucket, ""), Prefix=key).get("Uploads", ()):
             if upload["Key"] == key:
                 self._client.call("abort_multipart_upload", place, UploadId=upload["UploadId"])
@@ -212,6 +215,9 @@ class S3Store(LogStore):
         place = _place(name)
         self._client.call("head_object", place)
         return Lease(self._client, place, renew=self._renew, dead=self._dead)
+
+    def _parts(self, place: Place) -> builtins.list[str]:
+        return [row["Key"] for row in list_objects(self._client, _folder(place))]
 
     def _segments(self, place: Place) -> Segments:
         found = Segments(self._client, place[0], list_objects(self._client, _folder(place)))

@@ -49,17 +49,18 @@ def log() -> None:
 @_JSON
 def list_command(log_dir: str, status: str | None, no_recursive: bool, absolute: bool, as_json: bool) -> None:
     """List the logs in a folder, newest first, each as what it is: files that are no log are named as such."""
-    from proctor.log import list_eval_logs
+    from proctor.log import list_eval_logs, read_headers
 
     accept = None if status is None else (lambda header: header.status == status)
-    found = list_eval_logs(log_dir, recursive=not no_recursive, filter=accept)
+    with _explained():
+        found = list_eval_logs(log_dir, recursive=not no_recursive, filter=accept)
     if as_json:
         _print([_plain(info, absolute) for info in found])
     elif not found:
         which = f"No log with status {status}" if status else "No log"
         click.echo(f"{which} in {log_dir}. `proctor eval` writes there; --log-dir names another folder.")
-    for info in () if as_json else found:
-        click.echo(_line(info, absolute))
+    for info, header in () if as_json else zip(found, read_headers([info.name for info in found]), strict=True):
+        click.echo(_line(info, header, absolute))
 
 
 @log.command("dump", short_help="Print a log as JSON.")
@@ -182,14 +183,11 @@ def _plain(info: EvalLogInfo, absolute: bool) -> dict[str, Any]:
     }
 
 
-def _line(info: EvalLogInfo, absolute: bool) -> str:
-    from proctor.log import read_eval_log
-
+def _line(info: EvalLogInfo, header: EvalLog | None, absolute: bool) -> str:
     when = datetime.fromtimestamp(info.mtime / 1000).strftime("%Y-%m-%d %H:%M")
-    try:
-        header = read_eval_log(info.name, header_only=True, reductions=False)
+    if header is not None:
         what = f"{header.status:<9} {_headline(header)}".rstrip()
-    except (OSError, ValueError):
+    else:
         what = "not a log" if info.size else "empty"
     return f"{when}  {what}  {_shown(info.name, absolute)}"
 

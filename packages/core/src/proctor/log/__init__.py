@@ -6,7 +6,7 @@ from proctor.log._family import attempts_of
 from proctor.log._file_store import FileStore
 from proctor.log._index import LogIndex, SampleState, index_eval_log
 from proctor.log._json import encode as to_json
-from proctor.log._list import EvalLogInfo, list_eval_logs
+from proctor.log._list import EvalLogInfo, list_eval_logs, read_headers
 from proctor.log._location import join as join_location
 from proctor.log._location import store_for
 from proctor.log._log_file import SampleNotFoundError
@@ -154,6 +154,7 @@ __all__ = [
     "read_eval_log_sample",
     "read_eval_log_sample_summaries",
     "read_eval_log_samples",
+    "read_headers",
     "read_spill",
     "recover_eval_log",
     "span",

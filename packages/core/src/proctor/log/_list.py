@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
+from proctor.contracts import Stat
 from proctor.log._location import store_for
 from proctor.schema import EvalLog
 
-__all__ = ["EvalLogInfo", "list_eval_logs"]
+__all__ = ["EvalLogInfo", "list_eval_logs", "read_headers"]
 
+_AT_ONCE = 16  # headers that are read side by side
 _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}[:-]\d{2}[:-]\d{2}")
 
 
@@ -63,13 +66,16 @@ def list_eval_logs(
     store, folder = store_for(str(log_dir))
     head = str(log_dir)[: len(str(log_dir)) - len(folder)] if "://" in str(log_dir) else ""
     found = [
-        _info(head + name, stat.size, stat.mtime)
+        (head + name, stat)
         for name, stat in store.list(folder, recursive=recursive)
         if _is_log(name.replace("\\", "/").rpartition("/")[2], formats)
     ]
+    unnamed = [location for location, _ in found if filter is not None or _named(location) is None]
+    headers = dict(zip(unnamed, read_headers(unnamed), strict=True))
+    infos = [_info(location, stat, headers.get(location)) for location, stat in found]
     if filter is not None:
-        found = [info for info in found if _passes(info, filter)]
-    return sorted(found, key=lambda info: (info.mtime, info.name), reverse=descending)
+        infos = [info for info in infos if (header := headers[info.name]) is not None and filter(header)]
+    return sorted(infos, key=lambda info: (info.mtime, info.name), reverse=descending)
 
 
 def _is_log(name: str, formats: tuple[str, ...]) -> bool:
@@ -80,18 +86,35 @@ def _is_log(name: str, formats: tuple[str, ...]) -> bool:
     return name.endswith(".json") and "json" in formats and _TIMESTAMP.match(name) is not None
 
 
-def _info(location: str, size: int, mtime: float) -> EvalLogInfo:
+def _named(location: str) -> tuple[str, str, str | None] | None:
+    """Task, task id and suffix, where the name has them."""
     stem = location.replace("\\", "/").rpartition("/")[2].rpartition(".")[0]
     parts = stem.split("_")
-    if len(parts) >= 3 and _TIMESTAMP.match(stem):
-        # With four parts the fourth is the id: the third is the model where the name has one.
-        last = parts[3] if len(parts) > 3 else parts[2]
-        task_id, _, suffix = last.partition("-")
-        return EvalLogInfo(location, size, mtime * 1000, parts[1], task_id, suffix or None)
-    header = _header(location)
-    if header is None:
-        return EvalLogInfo(location, size, mtime * 1000)
-    return EvalLogInfo(location, size, mtime * 1000, header.eval.task, header.eval.task_id)
+    if len(parts) < 3 or not _TIMESTAMP.match(stem):
+        return None
+    # With four parts the fourth is the id: the third is the model where the name has one.
+    last = parts[3] if len(parts) > 3 else parts[2]
+    task_id, _, suffix = last.partition("-")
+    return parts[1], task_id, suffix or None
+
+
+def _info(location: str, stat: Stat, header: EvalLog | None) -> EvalLogInfo:
+    named = _named(location)
+    if named is None and header is not None:
+        named = header.eval.task, header.eval.task_id, None
+    return EvalLogInfo(location, stat.size, stat.mtime * 1000, *(named or ("", "", None)))
+
+
+def read_headers(locations: Sequence[str]) -> Iterator[EvalLog | None]:
+    """The headers of logs, in their order, without reduced scores; ``None`` for what is none.
+
+    Those in stores that are not on this machine are read side by side.
+    """
+    if not any(not store_for(location)[0].local for location in locations):
+        yield from map(_header, locations)
+        return
+    with ThreadPoolExecutor(min(_AT_ONCE, len(locations))) as threads:
+        yield from threads.map(_header, locations)
 
 
 def _header(location: str) -> EvalLog | None:
@@ -101,8 +124,3 @@ def _header(location: str) -> EvalLog | None:
         return open_log(location).header(reductions=False)
     except (OSError, ValueError):
         return None
-
-
-def _passes(info: EvalLogInfo, filter: Callable[[EvalLog], bool]) -> bool:
-    header = _header(info.name)
-    return header is not None and filter(header)

@@ -20,7 +20,7 @@ from proctor.log._location import store_for
 from proctor.log._steady import steadily
 from proctor.log._summary import summarise
 from proctor.log._zip_format import LOCAL_MAGIC, Entry
-from proctor.log._zip_read import BadLogError, ZipReader
+from proctor.log._zip_read import BadLogError, ZipReader, keeping_end
 from proctor.log._zip_write import member_name
 from proctor.schema import ConfigUpdate, EvalLog, EvalSample, EvalSampleReductions, EvalSampleSummary
 
@@ -140,7 +140,11 @@ class EvalFile(LogFile):
         store, name = self._store, self._name
 
         def directory(stat: Stat, salvage: bool = False) -> tuple[ZipReader, Stat]:
-            return ZipReader(lambda start, end: store.read(name, start, end), stat.size, salvage=salvage), stat
+            def read(start: int, end: int) -> bytes:
+                return store.read(name, start, end)
+
+            # Where each read is a request, one gets the end of the log: the directory and the header before it.
+            return ZipReader(read if store.local else keeping_end(read, stat.size), stat.size, salvage=salvage), stat
 
         self.zip, self._stat = steadily(store, name, stat, directory, lambda stat: directory(stat, salvage=True))
 

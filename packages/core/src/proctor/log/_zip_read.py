@@ -29,7 +29,7 @@ from proctor.log._zip_format import (
 )
 from proctor.log._zstd import decompress, decompress_chunks, inflate
 
-__all__ = ["BadLogError", "ZipReader", "walk_members"]
+__all__ = ["BadLogError", "ZipReader", "keeping_end", "walk_members"]
 
 _TAIL = 1 << 16  # bytes read first from the end: most directories, and every comment, fit
 _SLACK = 64  # bytes read with a member beyond the name's length: extra fields of its local header
@@ -204,6 +204,22 @@ class ZipReader:
     def content(self, entry: Entry) -> bytes:
         """The content of one record."""
         return unpack(entry, self.raw(entry))
+
+
+def keeping_end(read: ReadRange, size: int) -> ReadRange:
+    """``read`` for a file that does not change, asked once for what stands at its end."""
+    first, known = size, b""
+
+    def read_or_known(start: int, end: int) -> bytes:
+        nonlocal first, known
+        if start >= first:
+            return known[start - first : end - first]
+        data = read(start, end)
+        if end >= size:
+            first, known = start, data
+        return data
+
+    return read_or_known
 
 
 def unpack(entry: Entry, data: bytes) -> bytes:
