@@ -25,6 +25,8 @@ terminal = pytest.StashKey[int]()
 
 # Two cores that eight processes share say nothing about a property, and CI must fail on the same example twice.
 settings.register_profile("proctor", deadline=None, derandomize=os.environ.get("CI") == "true")
+# What shows that a property holds on another Python, too; the complete pass looks for the examples that break it.
+settings.register_profile("few", settings.get_profile("proctor"), max_examples=10)
 settings.load_profile("proctor")
 
 

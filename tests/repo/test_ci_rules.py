@@ -18,12 +18,13 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
+@pytest.mark.parametrize("processes", ["0", "2"])
 def test_in_ci_a_skip_fails_the_run_and_its_reason_is_shown(
-    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, processes: str
 ) -> None:
     monkeypatch.setenv("CI", "true")
 
-    result = project.runpytest_subprocess("-ra", timeout=60)
+    result = project.runpytest_subprocess("-ra", "-n", processes, timeout=60)
 
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*CI=true*1*skipped*", "*the part is not here*"])

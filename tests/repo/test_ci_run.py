@@ -98,3 +98,14 @@ def test_no_step_starts_when_the_time_for_all_is_up(checkout: Path) -> None:
 
     assert done.returncode == 124
     assert "unit-3.13, which took too long" in done.stdout.splitlines()[-1]
+
+
+def test_the_complete_pass_leaves_nothing_out_and_ends_the_run() -> None:
+    lines = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
+
+    assert lines[-1] == "step tests ./dev tests -q -n 2 --dist worksteal"  # neither -m nor -k, nor fewer examples
+
+
+@pytest.mark.parametrize("session", ["unit-3.12", "unit-3.13", "'lowest(core)'"])
+def test_the_packages_are_tested_on_other_pythons_and_with_their_oldest_dependencies(session: str) -> None:
+    assert f"./dev {session} " in (ROOT / ".ci/run").read_text(encoding="utf-8")

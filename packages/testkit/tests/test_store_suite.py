@@ -7,6 +7,7 @@ import json
 import pytest
 
 pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.slow  # each test runs pytest
 
 FAULTY = """
 import time

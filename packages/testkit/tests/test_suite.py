@@ -10,6 +10,7 @@ import pytest
 from proctor_testkit import ModelProviderSuite
 
 pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.slow  # each test runs pytest
 
 FAULTY = """
 import pytest

@@ -1,4 +1,4 @@
-"""``proctor`` as a person runs it: a process of its own, task files on disk, the mock model."""
+"""``proctor`` as a person runs it: task files on disk, the mock model; processes where they matter."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from child_processes import running
 from pty_run import PtyRun
+
+from proctor.cli import main
 
 TASKS = '''\
 from pathlib import Path
@@ -119,6 +123,28 @@ def proctor(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedPr
     )
 
 
+@dataclass
+class Said:
+    """What the command line did in this process."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    """``proctor`` without the second that a process of its own takes to start."""
+    monkeypatch.chdir(folder)
+
+    def inside(*arguments: str, **env: str) -> Said:
+        with mock.patch.dict(os.environ, environment(**env), clear=True):
+            code = main(arguments)
+        return Said(code, *capfd.readouterr())
+
+    return inside
+
+
 def logs_in(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.eval"))
 
@@ -136,10 +162,9 @@ def test_a_quiz_is_evaluated_and_its_score_printed(folder: Path, tmp_path: Path,
     assert "\x1b" not in done.stdout
 
 
-def test_two_models_and_options_from_all_sides(folder: Path, tmp_path: Path) -> None:
+def test_two_models_and_options_from_all_sides(folder: Path, inside: Callable[..., Said], tmp_path: Path) -> None:
     (folder / "args.yaml").write_text("n: 9\n")
-    done = proctor(
-        folder,
+    done = inside(
         *("eval", QUIZ, "--model", "mock/a,mock/b", "--task-config", "args.yaml", "-T", "n=3", "--json"),
         PROCTOR_LOG_DIR=str(tmp_path),
         PROCTOR_EVAL_EPOCHS="2",
@@ -151,8 +176,8 @@ def test_two_models_and_options_from_all_sides(folder: Path, tmp_path: Path) -> 
     assert [log["metrics"][0]["total"] for log in summary["logs"]] == [3, 3]
 
 
-def test_a_dry_run_writes_nothing(folder: Path, tmp_path: Path) -> None:
-    done = proctor(folder, "eval", QUIZ, *MODEL, "--dry-run", "--epochs", "3", "--log-dir", str(tmp_path / "logs"))
+def test_a_dry_run_writes_nothing(inside: Callable[..., Said], tmp_path: Path) -> None:
+    done = inside("eval", QUIZ, *MODEL, "--dry-run", "--epochs", "3", "--log-dir", str(tmp_path / "logs"))
     assert done.returncode == 0, done.stderr
     assert "quiz · mock/model · 12 samples (3 epochs)" in done.stdout
     assert not list(tmp_path.glob("logs/*"))
@@ -169,9 +194,9 @@ def test_a_dry_run_writes_nothing(folder: Path, tmp_path: Path) -> None:
     ],
 )
 def test_errors_of_samples_decide_the_exit_code(
-    folder: Path, tmp_path: Path, options: Sequence[str], code: int
+    inside: Callable[..., Said], tmp_path: Path, options: Sequence[str], code: int
 ) -> None:
-    done = proctor(folder, "eval", "quiz.py@faulty", *MODEL, "--log-dir", str(tmp_path), *options)
+    done = inside("eval", "quiz.py@faulty", *MODEL, "--log-dir", str(tmp_path), *options)
     assert done.returncode == code, done.stdout + done.stderr
     assert "OSError" in done.stdout
     assert len(logs_in(tmp_path)) == 1
@@ -215,9 +240,9 @@ def test_errors_of_samples_decide_the_exit_code(
     ],
 )
 def test_bad_input_ends_before_anything_is_sent_and_says_what_to_do(
-    folder: Path, tmp_path: Path, arguments: Sequence[str], says: str
+    inside: Callable[..., Said], tmp_path: Path, arguments: Sequence[str], says: str
 ) -> None:
-    done = proctor(folder, "eval", *arguments, PROCTOR_LOG_DIR=str(tmp_path))
+    done = inside("eval", *arguments, PROCTOR_LOG_DIR=str(tmp_path))
     assert done.returncode in (1, 2)
     assert done.stderr.startswith("Error: ")
     assert says in done.stderr
@@ -229,10 +254,10 @@ def test_bad_input_ends_before_anything_is_sent_and_says_what_to_do(
 @pytest.mark.parametrize("command", [("dump",), ("headers",), ("recover",), ("convert", "--to", "json")])
 @pytest.mark.parametrize(("path", "says"), [("not_a_log.eval", "is not an evaluation log"), ("none.eval", "none.eval")])
 def test_a_log_that_is_no_log_is_refused(
-    folder: Path, tmp_path: Path, command: Sequence[str], path: str, says: str
+    inside: Callable[..., Said], tmp_path: Path, command: Sequence[str], path: str, says: str
 ) -> None:
     more = ("--output-dir", str(tmp_path)) if command[0] == "convert" else ()
-    done = proctor(folder, "log", *command, path, *more)
+    done = inside("log", *command, path, *more)
     assert done.returncode == 2
     assert done.stderr.startswith("Error: ")
     assert says in done.stderr
@@ -240,14 +265,20 @@ def test_a_log_that_is_no_log_is_refused(
     assert done.stdout == ""
 
 
-def test_a_log_is_listed_and_dumped(folder: Path, tmp_path: Path) -> None:
-    assert proctor(folder, "eval", QUIZ, *MODEL, "--json", PROCTOR_LOG_DIR=str(tmp_path)).returncode == 0
+def test_a_log_is_listed_and_dumped(inside: Callable[..., Said], tmp_path: Path) -> None:
+    assert inside("eval", QUIZ, *MODEL, "--json", PROCTOR_LOG_DIR=str(tmp_path)).returncode == 0
     [log] = logs_in(tmp_path)
-    listed = proctor(folder, "log", "list", PROCTOR_LOG_DIR=str(tmp_path))
+    listed = inside("log", "list", PROCTOR_LOG_DIR=str(tmp_path))
     assert log.name in listed.stdout
-    dumped = json.loads(proctor(folder, "log", "dump", str(log)).stdout)
+    dumped = json.loads(inside("log", "dump", str(log)).stdout)
     assert dumped["status"] == "success"
     assert len(dumped["samples"]) == 4
+
+
+def test_bad_input_ends_the_process_with_one_paragraph(folder: Path) -> None:
+    done = proctor(folder, "eval", QUIZ, "--model", "mcok/model")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "Error: There is no model provider 'mcok'. Did you mean 'mock'?\n"
 
 
 def test_debug_shows_where_bad_input_was_noticed(folder: Path) -> None:

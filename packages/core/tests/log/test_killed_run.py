@@ -10,6 +10,7 @@ from killed_log import killed_log
 from proctor.log import FileStore, read_eval_log, recover_eval_log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("acknowledged", [1, 37, 400, 1500])
 @pytest.mark.parametrize("format", ["eval", "json"])
 def test_acknowledged_samples_survive(tmp_path: Path, format: str, acknowledged: int) -> None:

@@ -17,6 +17,7 @@ def _ids(path: Path) -> list[int | str]:
     return [one.id for one in read_eval_log(path).samples or []]
 
 
+@pytest.mark.slow
 def test_every_byte_of_an_eval_commit(tmp_path: Path) -> None:
     # given the states of a log, and each commit cut at every byte
     path = tmp_path / "torn.eval"

@@ -87,6 +87,7 @@ def test_a_display_gives_way_to_the_core_s_own(run: Run, capsys: pytest.CaptureF
     assert "the loop-bound display" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [

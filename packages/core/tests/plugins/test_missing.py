@@ -65,6 +65,7 @@ def refused(done: subprocess.CompletedProcess[str], tmp_path: Path) -> str:
     return paragraph
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("requires", "command", "backend"),
     [
