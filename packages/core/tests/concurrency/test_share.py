@@ -195,3 +195,66 @@ def test_a_forked_child_opens_pools_of_its_own(tmp_path: Path, monkeypatch: pyte
         _share._forget_pools()
         assert not _share._pools_lock.locked()
     assert shared_pool("run", "key") is not pool
+
+
+STOPPED = """
+import fcntl, os, signal, sys
+file = os.open(sys.argv[1], os.O_RDWR)
+fcntl.lockf(file, fcntl.LOCK_EX, 1, 0)
+print("has it", flush=True)
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+@pytest.mark.timeout(60)
+def test_a_process_that_is_stopped_in_mid_change_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "pool"
+    pool = SharedPool(path)
+    with running([sys.executable, "-c", STOPPED, str(path)], stdout=subprocess.PIPE) as process:
+        # given a process that holds the lock and does not go on
+        assert process.stdout is not None and process.stdout.readline() == b"has it\n"
+        # when places are taken, then nobody counts on it while it may be only a moment late
+        assert not pool.take(2, static=True)
+        assert pool.pay(1.0, 60.0, 0.0) > 0.0
+        # and later, the limit and the budget hold without it
+        monkeypatch.setattr(_share, "_STOPPED", -1.0)
+        assert [pool.take(2, static=True) for _ in range(3)] == [True, True, False]
+        assert (pool.pay(1.0, 60.0, 0.0), pool.pay(1.0, 60.0, 0.0)) == (0.0, 60.0)
+        pool.give()
+        assert pool.publish(7) == pool.generation
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(60)
+    # and with the lock back, all is as it was
+    monkeypatch.undo()
+    assert pool.take(2, static=True) and not pool.take(2, static=True)
+    assert (pool.adaptive, [row.held for row in pool.rows()]) == (7, [2])
+
+
+FORKS = """
+import json, os, sys
+from pathlib import Path
+from proctor.concurrency._share import SharedGate, SharedPool
+gate = SharedGate("shared", 3, SharedPool(Path(sys.argv[1])))
+pool = gate.pool
+assert gate.try_acquire() and gate.try_acquire()
+with pool._thread_lock:  # as a thread might that the child does not have
+    child = os.fork()
+if child == 0:
+    taken = [pool.take(3, static=True), pool.take(3, static=True)]
+    pool.give()
+    pool.give()
+    print(json.dumps([taken, {row.process == os.getpid(): row.held for row in pool.rows()}]), flush=True)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print(json.dumps({row.process == os.getpid(): row.held for row in pool.rows()}))
+"""
+
+
+@pytest.mark.timeout(60)
+def test_a_forked_child_has_a_row_of_its_own(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FORKS, str(tmp_path / "pool")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ['[[true, false], {"false": 2, "true": 0}]', '{"true": 2}']

@@ -3,7 +3,9 @@
 The file has a header and one row a process. A process owns its row for as long as it holds the lock of the row's byte;
 the kernel drops that lock when the process dies, however it dies, and with it everything that the row says it holds.
 Changes are made under the lock of byte 0, which is held for microseconds. (POSIX record locks, fcntl(2): they belong to
-a process, not to a thread, hence the thread lock beside them.)
+a process, not to a thread, hence the thread lock beside them; a child of a fork has none and takes a row of its own.)
+A process that is stopped at that very moment must not stop the others: after a while they go on without the lock, by
+what the file says. Nobody writes another's row, so what can go wrong then is a place or a request too many.
 
 Waiting is polling, every 10 ms and by one waiter a gate, but only for places that another process gives back: within a
 process they go from hand to hand.
@@ -17,7 +19,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from types import ModuleType
@@ -38,6 +40,8 @@ __all__ = ["Row", "SharedGate", "SharedPool", "shared_pool"]
 
 _MAGIC = b"proctor1"
 _HEADER = struct.Struct("<8sIiq2d")  # magic, generation, adaptive limit (0: none), rows in use, next request and token
+_LIMIT, _LIMIT_AT = struct.Struct("<Ii"), 8  # the parts of it that change by themselves
+_NEXT, _NEXT_AT = struct.Struct("<2d"), 24
 _ROW = struct.Struct("<qiii4xd")  # process, holders, waiters, its limit (0: adaptive), when it last looked
 _ROWS_AT = 64
 _ROW_SIZE = 32
@@ -45,6 +49,9 @@ _ROWS = 128  # processes at most
 _SIZE = _ROWS_AT + _ROWS * _ROW_SIZE
 _ASLEEP = 0.25  # seconds without a look after which nobody leaves a place to a process that waits
 _REAP = 0.05  # seconds between looks for processes that died
+_PATIENCE = 0.015  # seconds that a loop may stand still for the lock of byte 0
+_STOPPED = 0.25  # seconds without that lock after which its holder is taken for stopped
+_AGAIN = 0.01  # seconds until the next try
 
 
 class Row(NamedTuple):
@@ -73,7 +80,12 @@ class SharedPool:
         self._fcntl = fcntl
         self._thread_lock = threading.RLock()
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
-        with self._byte(0):
+        self._process = os.getpid()
+        self._late: float | None = None
+        """Since when the lock can't be had."""
+        self._index = -1
+        self._held = self._waiting = self._limit = 0
+        with self._changes():
             if os.fstat(self._file).st_size < _SIZE:
                 os.ftruncate(self._file, _SIZE)
             self._map = mmap.mmap(self._file, _SIZE)
@@ -81,10 +93,8 @@ class SharedPool:
                 self._map[:] = bytes(_SIZE)
                 self._map[:8] = _MAGIC
         self._reaped = 0.0
-        self._held = self._waiting = self._limit = 0
         self.level = 0
         """How many places all processes together held when this one took its latest."""
-        self._index = -1
         self._own_row()
 
     def _own_row(self) -> None:
@@ -94,7 +104,7 @@ class SharedPool:
             except OSError:
                 continue
             self._index = index
-            with self._byte(0):
+            with self._changes():
                 _ROW.pack_into(self._map, _ROWS_AT + index * _ROW_SIZE, 0, 0, 0, 0, 0.0)
                 self._reap()
                 magic, generation, limit, rows, *times = self._header()
@@ -106,13 +116,42 @@ class SharedPool:
         raise UsageError(f"more than {_ROWS} processes share these limits: use another name for PROCTOR_SHARE")
 
     @contextmanager
-    def _byte(self, at: int) -> Iterator[None]:
+    def _changes(self) -> Iterator[bool]:
+        """Make changes inside; whether one may count on what others wrote, or should come again a little later."""
+        if self._process != os.getpid():
+            self._begin_again()
         with self._thread_lock:
-            self._fcntl.lockf(self._file, self._fcntl.LOCK_EX, 1, at)
+            locked = self._lock()
+            late = self._late
             try:
-                yield
+                yield locked or (late is not None and time.monotonic() - late > _STOPPED)
             finally:
-                self._fcntl.lockf(self._file, self._fcntl.LOCK_UN, 1, at)
+                if locked:
+                    self._fcntl.lockf(self._file, self._fcntl.LOCK_UN, 1, 0)
+
+    def _lock(self) -> bool:
+        began = time.monotonic()
+        while True:
+            try:
+                self._fcntl.lockf(self._file, self._fcntl.LOCK_EX | self._fcntl.LOCK_NB, 1, 0)
+            except OSError:
+                if self._late is not None or time.monotonic() - began > _PATIENCE:
+                    self._late = began if self._late is None else self._late
+                    return False
+                time.sleep(_PATIENCE / 50)
+            else:
+                self._late = None
+                return True
+
+    def _begin_again(self) -> None:
+        """In a child of a fork: what the parent holds is the parent's, and a thread of it may have the thread lock."""
+        self._process = os.getpid()
+        self._thread_lock = threading.RLock()
+        self._late = None
+        self._index = -1
+        self._held = self._waiting = self._limit = 0
+        with suppress(UsageError):  # too many processes: this one goes uncounted
+            self._own_row()
 
     def _header(self) -> tuple[Any, ...]:
         return _HEADER.unpack_from(self._map)
@@ -122,12 +161,14 @@ class SharedPool:
         return [Row(*row) for row in _ROW.iter_unpack(self._map[_ROWS_AT:end])]
 
     def _write(self) -> None:
-        row = (os.getpid(), self._held, self._waiting, self._limit, time.monotonic())
+        if self._index < 0:
+            return
+        row = (self._process, self._held, self._waiting, self._limit, time.monotonic())
         _ROW.pack_into(self._map, _ROWS_AT + self._index * _ROW_SIZE, *row)
 
     def rows(self) -> list[Row]:
         """What all processes say, this one included; the dead are removed first."""
-        with self._byte(0):
+        with self._changes():
             self._reap()
             return [row for row in self._rows() if row.process]
 
@@ -150,7 +191,7 @@ class SharedPool:
             limit: how many this process thinks there are, in all processes together; ``None`` = any number.
             static: whether ``limit`` binds the others, too.
         """
-        with self._byte(0):
+        with self._changes() as certain:
             self._limit = limit if static and limit else 0
             now = time.monotonic()
             if now - self._reaped > _REAP:
@@ -160,7 +201,7 @@ class SharedPool:
             held = self._held + sum(row.held for row in others)
             free = room is None or held < room
             hungry = any(row.waiting and row.held < self._held and now - row.seen < _ASLEEP for row in others)
-            taken = free and not hungry
+            taken = certain and free and not hungry
             if taken:
                 self._held += 1
                 self.level = held + 1
@@ -169,24 +210,24 @@ class SharedPool:
 
     def give(self) -> None:
         """Give a place back."""
-        with self._byte(0):
-            self._held -= 1
+        with self._changes():
+            self._held = max(0, self._held - 1)  # in a child of a fork it may be one that the parent took
             self._write()
 
     def wait(self, change: int) -> None:
         """Say that so many more (or fewer) wait in this process."""
-        with self._byte(0):
-            self._waiting += change
+        with self._changes():
+            self._waiting = max(0, self._waiting + change)
             self._write()
 
     def look(self) -> None:
         """Say that this process is awake."""
-        with self._byte(0):
+        with self._changes():
             self._write()
 
     def rest(self) -> None:
         """Say that this process has no limit of its own any more, since its run is over."""
-        with self._byte(0):
+        with self._changes():
             self._limit = 0
             self._write()
 
@@ -202,28 +243,27 @@ class SharedPool:
 
     def publish(self, limit: int) -> int:
         """Make ``limit`` the adaptive limit of all; the new generation."""
-        with self._byte(0):
-            magic, generation, _, *rest = self._header()
-            generation = (generation + 1) % (1 << 32)
-            _HEADER.pack_into(self._map, 0, magic, generation, limit, *rest)
-            return int(generation)
+        with self._changes():
+            generation = (self.generation + 1) % (1 << 32)
+            _LIMIT.pack_into(self._map, _LIMIT_AT, generation, limit)
+            return generation
 
     def pay(self, now: float, requests: float, tokens: float) -> float:
         """Take both costs from the budgets that all share, or nothing; see ``Budget.pay``."""
-        with self._byte(0):
-            *head, next_request, next_token = self._header()
-            budget = Budget(next_request, next_token)
+        with self._changes() as certain:
+            if not certain:
+                return _AGAIN
+            budget = Budget(*_NEXT.unpack_from(self._map, _NEXT_AT))
             wait = budget.pay(now, requests, tokens)
-            _HEADER.pack_into(self._map, 0, *head, budget.requests, budget.tokens)
+            _NEXT.pack_into(self._map, _NEXT_AT, budget.requests, budget.tokens)
             return wait
 
     def charge(self, now: float, tokens: float) -> None:
         """Take more tokens than were paid for, or give some back."""
-        with self._byte(0):
-            *head, next_request, next_token = self._header()
-            budget = Budget(next_request, next_token)
+        with self._changes():
+            budget = Budget(*_NEXT.unpack_from(self._map, _NEXT_AT))
             budget.charge(now, tokens)
-            _HEADER.pack_into(self._map, 0, *head, budget.requests, budget.tokens)
+            _NEXT.pack_into(self._map, _NEXT_AT, budget.requests, budget.tokens)
 
 
 _pools: dict[Path, SharedPool] = {}
