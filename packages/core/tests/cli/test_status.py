@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -21,7 +22,7 @@ from run_status import until
 
 from proctor.cli import main
 from proctor.cli._status_text import operation_text, run_text
-from proctor.concurrency import RunSocket
+from proctor.concurrency import RunSocket, run_sockets
 
 TASK = """
 import anyio
@@ -122,6 +123,23 @@ def test_two_evaluations_are_shown_and_changed(tmp_path: Path, capsys: pytest.Ca
     assert main(["status"]) == 0
     assert capsys.readouterr().out.startswith("No evaluation")
     assert not list((tmp_path / "proctor").glob("*.sock")), "killed processes left theirs"
+
+
+def test_all_runs_are_asked_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Given two runs that answer only when both were asked, then both have answered."""
+    both = threading.Barrier(2)
+
+    def answer(question: Any) -> dict[str, Any]:
+        both.wait(60)
+        return {"ok": True, "run": {"gates": []}}
+
+    servers = [RunSocket(name, answer) for name in ("one", "two")]
+    with ExitStack() as ends:
+        for server in servers:
+            server.start()
+            ends.callback(server.close)
+        until(lambda: len(list(run_sockets())) == 2)
+        assert _status(capsys) == [{"gates": []}, {"gates": []}]
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])

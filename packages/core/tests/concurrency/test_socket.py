@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +27,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _echo(question: Mapping[str, Any]) -> Mapping[str, Any]:
     if question.get("fail"):
         raise RuntimeError("broken")
+    if question.get("odd"):
+        return {"ok": True, "heard": {("a", "key"): "that JSON does not have"}}
     return {"ok": True, "heard": question}
 
 
@@ -53,6 +57,28 @@ def test_what_fails_is_an_answer_and_the_next_question_is_answered() -> None:
         answer = ask(path, {"fail": True})
         assert (answer["ok"], answer["error"]) == (False, "RuntimeError: broken")
         assert ask(path, {})["ok"]
+
+
+def test_an_answer_that_can_not_be_written_is_an_error_and_the_next_question_is_answered() -> None:
+    with _listening() as path:
+        answer = ask(path, {"odd": True})
+        assert not answer["ok"] and answer["error"].startswith("TypeError: ")
+        assert ask(path, {})["ok"]
+
+
+def test_a_run_without_file_descriptors_answers_when_it_has_some_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, refused = socket.socket.accept, threading.Event()
+
+    def accept(listener: socket.socket) -> Any:
+        if not refused.is_set():
+            refused.set()
+            raise OSError(errno.EMFILE, "Too many open files")
+        return real(listener)
+
+    monkeypatch.setattr(socket.socket, "accept", accept)
+    with _listening() as path:
+        assert ask(path, {})["ok"]
+    assert refused.is_set()
 
 
 def test_another_version_of_the_protocol_is_refused() -> None:

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proctor.concurrency import Gate, Wish, connections
+from proctor.concurrency import Gate, RequestPacer, Wish, connections
 from proctor.limits import SampleLimits, use_limits
 from proctor.model import AttemptTimeout, GenerateConfig, GenerateTimeout
+from proctor.model._generate import Generation
 from proctor.model._retry import backoff
+from proctor.schema import ChatMessageUser
 
 pytestmark = pytest.mark.anyio
 
@@ -280,3 +282,37 @@ async def test_headers_that_the_provider_cannot_read_fail_no_answer(
     monkeypatch.setattr(api, "limits", lambda headers: 1 / 0)
 
     assert (await model.generate("?")).completion == "fine"
+
+
+async def test_who_waits_for_the_pace_holds_no_connection(scripted: Any, clock: Any) -> None:
+    """Given one request a second: a second one waits for that, and its place is free for what may leave."""
+    model, _ = scripted("fine")
+    _, line = model.connections()
+    line.pacer = RequestPacer(max_rpm=60, now=lambda: clock.now)
+    seen: list[tuple[int, int, str]] = []
+
+    async def look() -> None:
+        seen.append((line.gate.held, line.paced, current.operation().kind))
+
+    clock.while_asleep = look
+    for _ in range(2):
+        current = Generation(model, [ChatMessageUser(content="?")], [], "auto", GenerateConfig(), None)
+        await current.run()
+
+    assert seen == [(0, 1, "pace")]
+    assert clock.slept == [1.0]
+    assert (line.gate.held, line.paced) == (0, 0)
+
+
+async def test_who_is_cancelled_while_it_waits_for_the_pace_leaves_no_trace(scripted: Any, clock: Any) -> None:
+    model, _ = scripted("fine")
+    _, line = model.connections()
+    line.pacer = RequestPacer(max_rpm=60, now=lambda: clock.now)
+    await model.generate("?")
+    clock.while_asleep = anyio.sleep_forever
+
+    with anyio.move_on_after(0.01) as scope:
+        await model.generate("?")
+
+    assert scope.cancelled_caught
+    assert (line.gate.held, line.gate.waiting, line.paced) == (0, 0, 0)

@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ __all__ = ["status"]
 
 _GATES = ("connections", "samples", "tasks", "sandboxes", "subprocesses")
 _PERIOD = 1.0  # seconds between two looks
+_ANSWER = 3.0  # seconds that a run may take to say how it is: a thread of its own does it
+_AT_ONCE = 64  # runs that are asked at once
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -65,8 +68,8 @@ def _complete_models(ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 def _asked_gates() -> Iterator[dict[str, Any]]:
-    for run in _safe_runs():
-        yield from _told(run, all=False).get("gates", ())
+    for told in _all_told(_safe_runs(), all=False):
+        yield from told.get("gates", ())
 
 
 def _safe_runs() -> list[_Run]:
@@ -100,7 +103,7 @@ def status(ctx: click.Context, selector: str | None, watch: bool, all_samples: b
     if watch:
         _watch(selector, all_samples, as_json)
         return
-    found = [_told(run, all=all_samples) for run in _runs(selector)]
+    found = _all_told(_runs(selector), all=all_samples)
     click.echo(json.dumps(found, indent=2, ensure_ascii=False) if as_json else _text(found))
 
 
@@ -191,12 +194,20 @@ def _names(runs: Sequence[_Run]) -> str:
     return "; there are " + ", ".join(f"{run.pid} ({run.run_id})" for run in runs) if runs else ""
 
 
+def _all_told(runs: Sequence[_Run], *, all: bool) -> list[dict[str, Any]]:
+    """What each run says, asked at once: one that is stopped costs its patience, once for all such."""
+    if not runs:
+        return []
+    with ThreadPoolExecutor(min(len(runs), _AT_ONCE)) as threads:
+        return list(threads.map(lambda run: _told(run, all=all), runs))
+
+
 def _told(run: _Run, *, all: bool) -> dict[str, Any]:
     from proctor.concurrency import ask
 
     error: object
     try:
-        answer = ask(run.socket, {"ask": "status", "all": all})
+        answer = ask(run.socket, {"ask": "status", "all": all}, _ANSWER)
         if answer.get("ok"):
             told: dict[str, Any] = answer["run"]
             return told
@@ -218,7 +229,8 @@ def _watch(selector: str | None, all_samples: bool, as_json: bool) -> None:
     show = _on_screen() if sys.stdout.isatty() and not as_json else click.echo
     runs = _runs(selector)
     while True:
-        found = [told for run in runs if "gates" in (told := _told(run, all=all_samples)) or run.socket.exists()]
+        told = zip(runs, _all_told(runs, all=all_samples), strict=True)
+        found = [each for run, each in told if "gates" in each or run.socket.exists()]
         show(json.dumps(found, ensure_ascii=False) if as_json else _text(found))
         if not found:
             return

@@ -89,6 +89,8 @@ def _notes(gate: Mapping[str, Any]) -> Iterator[str]:
     for name in ("max_rpm", "max_tpm"):
         if pace.get(name) is not None:
             yield f"--{name.replace('_', '-')} {pace[name]:,}"
+    if gate.get("waiting_for_pace"):
+        yield f"{gate['waiting_for_pace']:,} wait for the pace"
     if gate.get("backing_off"):
         yield f"{gate['backing_off']:,} back off"
 

@@ -96,6 +96,7 @@ class Connections:
         "gate",
         "history",
         "key",
+        "paced",
         "pacer",
     )
 
@@ -107,6 +108,8 @@ class Connections:
         """Whether somebody changed the limit while the run was on: it holds, whatever a task says of itself."""
         self.backing_off = 0
         """Requests that wait for a retry after a refusal: they hold no connection."""
+        self.paced = 0
+        """Requests that wait for the pace: they hold no connection either."""
         self._listeners: list[Callable[[], None]] = []
         self._pool: SharedPool | None = None if policy.share is None else shared_pool(policy.share, key)
         self._generation = -1
@@ -222,6 +225,15 @@ class Connections:
             yield
         finally:
             self.backing_off -= 1
+
+    @contextmanager
+    def slowed(self) -> Iterator[None]:
+        """A request waits for the pace."""
+        self.paced += 1
+        try:
+            yield
+        finally:
+            self.paced -= 1
 
     def heard(self, limits: RateLimits | None) -> None:
         """The provider told of its quota, or did not."""

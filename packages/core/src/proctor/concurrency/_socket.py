@@ -10,6 +10,7 @@ import os
 import socket
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +24,7 @@ PROTOCOL = 1
 """Version of questions and answers; it changes when an old program would misread a new one."""
 _PATIENCE = 2.0  # seconds that a program may take to put its question, or to read the answer
 _ANSWER = 10.0  # seconds that a run may take to answer
+_PAUSE = 0.1  # seconds until the next try where no question can be taken
 _LONGEST = 1 << 16  # bytes of a question
 _PATH = 100  # bytes of a path that an address has room for, on all systems
 _FAMILY = getattr(socket, "AF_UNIX", None)
@@ -72,13 +74,21 @@ class RunSocket:
                     for _ in run_sockets():
                         pass  # what dead processes left behind goes
                     while not self._closed:
-                        connection, _ = listener.accept()
-                        with connection, suppress(OSError):
-                            connection.settimeout(_PATIENCE)
-                            self._serve(connection)
+                        self._next(listener)
                 finally:
                     if self._path is not None:
                         self._path.unlink(missing_ok=True)
+
+    def _next(self, listener: socket.socket) -> None:
+        """Answer the next question; whatever goes wrong with one is over with it."""
+        try:
+            connection, _ = listener.accept()
+        except OSError:  # the run has used up its file descriptors, for instance: it may give some back
+            time.sleep(_PAUSE)
+            return
+        with connection, suppress(OSError):
+            connection.settimeout(_PATIENCE)
+            self._serve(connection)
 
     def _listen(self, listener: socket.socket, folder: Path) -> None:
         """Nobody sees the socket under its name before it answers: one that refuses is taken for a dead one."""
@@ -97,10 +107,9 @@ class RunSocket:
         if not line:
             return
         try:
-            answer = self._told(json.loads(line))
+            text = _text(self._told(json.loads(line)))
         except Exception as error:
-            answer = {"ok": False, "error": f"{type(error).__name__}: {error}"}
-        text = json.dumps({"v": PROTOCOL, **answer}, ensure_ascii=True, default=str)
+            text = _text({"ok": False, "error": f"{type(error).__name__}: {error}"})
         connection.sendall(text.encode() + b"\n")
 
     def _told(self, question: Any) -> Mapping[str, Any]:
@@ -134,14 +143,19 @@ def run_sockets() -> Iterator[Path]:
             yield path
 
 
-def ask(path: Path, question: Mapping[str, Any]) -> dict[str, Any]:
+def ask(path: Path, question: Mapping[str, Any], patience: float = _ANSWER) -> dict[str, Any]:
     """Put a question to a run and return its answer.
+
+    Args:
+        path: of its socket.
+        question: as JSON data.
+        patience: seconds that it may take.
 
     Raises:
         OSError: it is gone, or does not answer.
         ValueError: it answered something else.
     """
-    with _connected(path, _ANSWER) as connection:
+    with _connected(path, patience) as connection:
         connection.sendall(json.dumps({"v": PROTOCOL, **question}).encode() + b"\n")
         line = _line(connection, None)
     if not line:
@@ -150,6 +164,10 @@ def ask(path: Path, question: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise ValueError(f"the run at {path} answered {line[:100]!r}")
     return answer
+
+
+def _text(answer: Mapping[str, Any]) -> str:
+    return json.dumps({"v": PROTOCOL, **answer}, ensure_ascii=True, default=str)
 
 
 def _line(connection: socket.socket, most: int | None) -> bytes:

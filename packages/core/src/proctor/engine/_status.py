@@ -191,6 +191,7 @@ def _connections(line: Connections, budgets: Mapping[str, Any]) -> dict[str, Any
     pace = line.pacer.state()
     told["pace"] = {"requests_per_minute": pace.requests, "tokens_per_minute": pace.tokens, **budgets}
     told["backing_off"] = line.backing_off
+    told["waiting_for_pace"] = line.paced
     told["changes"] = [asdict(change) for change in line.history[-_CHANGES:]]
     if (shared := line.shared()) is not None:
         told["shared"] = [row._asdict() for row in shared]

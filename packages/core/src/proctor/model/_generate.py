@@ -77,36 +77,27 @@ class Generation:
         pacing = self._model.pacing
         own, line = self._model.connections()
         while True:
-            if own is not None:
-                await self._enter(own)
+            await self._admitted(own, line)
             try:
-                await self._enter(line.gate)
+                self._since = started = pacing.now()
+                self._stage = "model"
+                request = line.sent()
                 try:
-                    turn = line.book()
-                    if line.wait(turn):
-                        await self._take_turn(line, turn)
-                    self._since = started = pacing.now()
-                    self._stage = "model"
-                    request = line.sent()
-                    try:
-                        output = await self._attempt()
-                    except Exception as failure:
-                        error, retry = failure, self._verdict(failure)
-                        line.failed(request, retry)
-                        self._hear(line)
-                    except BaseException:
-                        line.dropped(request)
-                        raise
-                    else:
-                        seconds = pacing.now() - started
-                        line.answered(request, output.usage, first=not self.retries)
-                        self._hear(line)
-                        break
-                finally:
-                    line.gate.release()
+                    output = await self._attempt()
+                except Exception as failure:
+                    error, retry = failure, self._verdict(failure)
+                    line.failed(request, retry)
+                    self._hear(line)
+                except BaseException:
+                    line.dropped(request)
+                    raise
+                else:
+                    seconds = pacing.now() - started
+                    line.answered(request, output.usage, first=not self.retries)
+                    self._hear(line)
+                    break
             finally:
-                if own is not None:
-                    own.release()
+                _give_back(own, line)
             delay = self._before_retry(error, retry, pacing.now() - started)
             self._since = pacing.now()
             self._until = self._since + delay
@@ -133,15 +124,37 @@ class Generation:
             error=redact_text(self._trouble),
         )
 
-    async def _take_turn(self, line: Connections, turn: Turn | None) -> None:
-        """Wait until the pace that holds lets the request leave."""
-        self._since, self._stage = self._model.pacing.now(), "pace"
+    async def _admitted(self, own: Gate | None, line: Connections) -> None:
+        """Take a place in each gate at a moment when the pace lets a request leave.
+
+        Who waits for the pace holds no place meanwhile, and is charged for the request only with a place in hand: what
+        was paid for long before it leaves would make a burst.
+        """
+        turn: Turn | None = None
+        booked = False
         try:
-            with self._waiting():
-                while (seconds := line.wait(turn)) > 0:
+            while True:
+                if own is not None:
+                    await self._enter(own)
+                try:
+                    await self._enter(line.gate)
+                except BaseException:
+                    if own is not None:
+                        own.release()
+                    raise
+                if not booked:
+                    turn, booked = line.book(), True
+                seconds = line.wait(turn)
+                if seconds <= 0:
+                    return
+                _give_back(own, line)
+                if self._stage != "pace":
+                    self._since, self._stage = self._model.pacing.now(), "pace"
+                with line.slowed(), self._waiting():
                     await self._model.pacing.sleep(seconds)
         except BaseException:
-            line.dropped(None)
+            if booked:
+                line.dropped(None)
             raise
 
     def _hear(self, line: Connections) -> None:
@@ -247,3 +260,9 @@ class Generation:
                 f"the last error was {type(error).__name__}: {error}"
             ) from error
         return delay
+
+
+def _give_back(own: Gate | None, line: Connections) -> None:
+    line.gate.release()
+    if own is not None:
+        own.release()
