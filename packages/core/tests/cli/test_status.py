@@ -109,6 +109,9 @@ def test_two_evaluations_are_shown_and_changed(tmp_path: Path, capsys: pytest.Ca
         assert capsys.readouterr().out == "my-api: 1 -> 3\n"
         assert main(["status", "set", "connections", "40", "--model", "mock/model", "--run", str(second)]) == 0
         assert capsys.readouterr().out == "mock/model: 10 -> 40\n"
+        assert main(["status", "set", "connections", "some", "--run", str(second)]) == 2
+        assert main(["status", "set", "connections", "auto", "--run", str(second)]) == 2
+        assert "are a fixed number in this run" in capsys.readouterr().err
         assert main(["status", "set", "samples", "30", "--run", str(second), "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["changed"][0]["new"] == 30
 

@@ -221,6 +221,40 @@ def test_gates_can_be_set_while_the_run_is_on(run: Run) -> None:
     assert (moved["old_limit"], moved["new_limit"], moved["reason"]) == (1, 7, "manual")
 
 
+def test_a_limit_that_was_set_by_hand_is_given_back_to_the_controller(run: Run) -> None:
+    seen: list[dict[str, Any]] = []
+
+    async def answer(*args: Any) -> ModelOutput:
+        return ModelOutput.from_content("mock/model", "4")
+
+    async def ask(state: TaskState) -> None:
+        for limit in (7, "auto"):
+            seen.append(await ask_here(ask="set", gate="connections", limit=limit))
+            told = (await ask_here(ask="status"))["run"]
+            seen.append(next(gate for gate in told["gates"] if gate["kind"] == "connections"))
+
+    run(_task(ask), _model(answer), adaptive_connections={"min": 1, "start": 5, "max": 9})
+    first, fixed, second, moving = seen
+    assert first["changed"] == [{"name": "mock/model", "old": 5, "new": 7}]
+    assert fixed["limit"] == 7 and "adaptive" not in fixed
+    assert second["changed"] == [{"name": "mock/model", "old": 7, "new": 7}]
+    assert (moving["limit"], moving["adaptive"]["min"], moving["adaptive"]["max"]) == (7, 1, 9)
+
+
+def test_a_gate_with_the_name_of_a_usual_one_is_named_apart(run: Run) -> None:
+    seen: list[Any] = []
+
+    async def ask(state: TaskState) -> None:
+        async with concurrency("tasks", 2):
+            seen.append(await ask_here(ask="set", gate="named:tasks", limit=9))
+            told = (await ask_here(ask="status"))["run"]
+        seen.append({gate["name"]: gate["limit"] for gate in told["gates"]})
+
+    run(_task(ask), answers())
+    assert seen[0]["changed"] == [{"name": "tasks", "old": 2, "new": 9}]
+    assert (seen[1]["tasks"], seen[1]["named:tasks"]) == (1, 9)
+
+
 @pytest.mark.parametrize("gate", ["connections", "samples"])
 def test_more_samples_start_at_once_when_a_limit_is_raised(run: Run, gate: str) -> None:
     """Three samples wait for each other; two at once would wait for ever."""
@@ -275,6 +309,8 @@ def test_more_tasks_start_at_once_when_their_number_is_raised(run: Run) -> None:
     [
         ({"ask": "set", "gate": "nope", "limit": 3}, "no gate 'nope': connections, samples"),
         ({"ask": "set", "gate": "tasks", "limit": 0}, "at least 1, not 0"),
+        ({"ask": "set", "gate": "tasks", "limit": "auto"}, "only connections follow"),
+        ({"ask": "set", "gate": "connections", "limit": "auto"}, "are a fixed number in this run"),
         ({"ask": "set", "gate": "tasks", "limit": "3"}, "at least 1, not '3'"),
         (
             {"ask": "set", "gate": "connections", "limit": 3, "of": "a/b"},

@@ -72,6 +72,11 @@ def _asked_gates() -> Iterator[dict[str, Any]]:
         yield from told.get("gates", ())
 
 
+def _number(ctx: click.Context, param: click.Parameter, value: str) -> int | str:
+    """A whole number of at least 1, or ``auto``."""
+    return value if value == "auto" else int(click.IntRange(1)(value, param, ctx))
+
+
 def _safe_runs() -> list[_Run]:
     try:
         return _runs(None)
@@ -109,7 +114,7 @@ def status(ctx: click.Context, selector: str | None, watch: bool, all_samples: b
 
 @status.command("set", short_help="Change a limit of a running evaluation.")
 @click.argument("gate", shell_complete=_complete_gates)
-@click.argument("limit", metavar="N", type=click.IntRange(1))
+@click.argument("limit", metavar="N|auto", callback=_number)
 @click.option("--model", metavar="MODEL", shell_complete=_complete_models, help="For connections: of this model.")
 @click.option("--task", metavar="NAME", help="For samples: of this task; else of all.")
 @click.option("--provider", metavar="NAME", help="For sandboxes: of this provider; else of all.")
@@ -119,7 +124,7 @@ def status(ctx: click.Context, selector: str | None, watch: bool, all_samples: b
 def set_command(
     ctx: click.Context,
     gate: str,
-    limit: int,
+    limit: int | str,
     model: str | None,
     task: str | None,
     provider: str | None,
@@ -128,8 +133,10 @@ def set_command(
 ) -> int:
     """Let N hold GATE at once: connections, samples, tasks, sandboxes, subprocesses, or one that a task has named.
 
-    It holds for the rest of the run. Connections stay at N, also where they followed the provider so far. What already
-    holds a gate goes on. Exits with 1 when the run's event loop stands still, so that nothing could be changed.
+    It holds for the rest of the run. Connections stay at N, also where they followed the provider so far, until
+    `connections auto` lets them follow it again. What already holds a gate goes on. A gate of a task that has one of
+    these names is called named:NAME. Exits with 1 when the run's event loop stands still, so that nothing could be
+    changed.
     """
     _check(gate, connections=model, samples=task, sandboxes=provider)
     run = _one_run(selector or ctx.obj)
@@ -144,7 +151,7 @@ def set_command(
     if answer.get("ok"):
         for change in answer["changed"] if not as_json else ():
             before = "no limit" if change["old"] is None else change["old"]
-            click.echo(f"{change['name']}: {before} -> {change['new']}")
+            click.echo(f"{change['name']}: {before} -> {change['new']}" + (", adaptive" if limit == "auto" else ""))
         return 0
     if not answer.get("stuck"):
         raise UsageError(str(answer.get("error")))

@@ -86,6 +86,7 @@ class Connections:
     """
 
     __slots__ = (
+        "_bounds",
         "_generation",
         "_listeners",
         "_pool",
@@ -114,6 +115,7 @@ class Connections:
         self._pool: SharedPool | None = None if policy.share is None else shared_pool(policy.share, key)
         self._generation = -1
         self._told = 0  # changes of the controller that are in the history
+        self._bounds = limit if isinstance(limit, AdaptiveLimits) else None
         if isinstance(limit, AdaptiveLimits):
             self.controller = AdaptiveController(limit, on_change=self._changed)
             number = self.controller.limit
@@ -250,6 +252,22 @@ class Connections:
         if isinstance(self.gate, SharedGate):
             self.gate.static = True
         self._note(self.gate.limit or limit, limit, "manual")
+
+    def follow(self) -> bool:
+        """Let the limit follow the provider's answers again, from where it is; False where it never did."""
+        bounds = self._bounds
+        if bounds is None:
+            return False
+        self.by_hand = False
+        if self.controller is None:
+            start = max(bounds.min, min(self.gate.limit or bounds.start, bounds.max))
+            self.controller = AdaptiveController(AdaptiveLimits(bounds.min, start, bounds.max), on_change=self._changed)
+            self._told = 0
+            if isinstance(self.gate, SharedGate):
+                self.gate.static = False
+            if start != self.gate.limit:
+                self._note(self.gate.limit or start, start, "manual")
+        return True
 
     def close(self) -> None:
         """The run is over: other processes are not bound by its limit any more."""

@@ -27,7 +27,7 @@ from proctor.concurrency import (
 from proctor.contracts import UsageError
 from proctor.engine._options import RunOptions
 from proctor.engine._progress import RunProgress, UnitProgress
-from proctor.engine._steer import Change, set_limit
+from proctor.engine._steer import Change, named, set_limit
 from proctor.engine._waits import unfinished_samples
 from proctor.model import Model
 from proctor.sandbox import sandbox_gates
@@ -136,12 +136,13 @@ class RunStatus:
         if (subprocesses := used_subprocess_gate()) is not None:
             yield _gate("subprocesses", subprocesses)
         for gate in (*named_gates(), *self._progress.own_gates()):
-            yield _gate("named", gate)
+            yield {**_gate("named", gate), "name": named(gate.name)}
 
     def _set(self, kind: str, limit: Any, of: Any) -> Mapping[str, Any]:
-        if type(limit) is not int or limit < 1:
+        if limit != "auto" and (type(limit) is not int or limit < 1):
             return {"ok": False, "error": f"a limit is a whole number of at least 1, not {limit!r}"}
-        change = Change(lambda: set_limit(self._progress, self._tasks, kind, limit, None if of is None else str(of)))
+        wanted = None if limit == "auto" else limit
+        change = Change(lambda: set_limit(self._progress, self._tasks, kind, wanted, None if of is None else str(of)))
         self._changes.append(change)
         try:
             changed = change.result(_LOOP)
@@ -155,7 +156,7 @@ class RunStatus:
             }
         except UsageError as error:
             return {"ok": False, "error": str(error)}
-        return {"ok": True, "changed": [{"name": name, "old": old, "new": limit} for name, old in changed]}
+        return {"ok": True, "changed": [{"name": name, "old": old, "new": new} for name, old, new in changed]}
 
 
 def _unit(progress: UnitProgress) -> dict[str, Any]:

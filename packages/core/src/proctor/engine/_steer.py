@@ -11,10 +11,14 @@ from proctor.contracts import UsageError
 from proctor.engine._progress import RunProgress, UnitProgress
 from proctor.sandbox import sandbox_gates, set_max_sandboxes
 
-__all__ = ["Change", "set_limit"]
+__all__ = ["Change", "named", "set_limit"]
 
 _Before: TypeAlias = list[tuple[str, int | None]]
 """The gates that were changed, with their limits before."""
+_Changed: TypeAlias = list[tuple[str, int | None, int | None]]
+"""The same, and their limits now."""
+_USUAL = ("connections", "samples", "tasks", "sandboxes", "subprocesses")
+_NAMED = "named:"
 
 
 class Change:
@@ -60,25 +64,32 @@ class Change:
         return self._result
 
 
-def set_limit(progress: RunProgress, tasks: Gate, kind: str, limit: int, of: str | None) -> _Before:
+def set_limit(progress: RunProgress, tasks: Gate, kind: str, limit: int | None, of: str | None) -> _Changed:
     """In the loop: change how many may pass a gate.
 
     Args:
         progress: of the run.
         tasks: the gate of its units.
-        kind: ``connections``, ``samples``, ``sandboxes``, ``tasks``, ``subprocesses`` or the name of a gate.
-        limit: how many, from now on.
+        kind: ``connections``, ``samples``, ``sandboxes``, ``tasks``, ``subprocesses`` or the name of a gate, with
+            ``named:`` before it where one of these words is its name.
+        limit: how many, from now on; ``None`` for connections: what the provider's answers say.
         of: which of several: a model, a task or a sandbox provider.
 
     Returns:
-        The gates that were changed, with their limits before.
+        The gates that were changed, with their limits before and now.
 
     Raises:
         UsageError: there is no such gate, or there are several.
     """
+    if kind == "connections":
+        return _set_connections(progress, limit, of)
+    if limit is None:
+        raise UsageError(f"only connections follow what a provider answers: give a number for {kind}")
+    return [(name, old, limit) for name, old in _set_number(progress, tasks, kind, limit, of)]
+
+
+def _set_number(progress: RunProgress, tasks: Gate, kind: str, limit: int, of: str | None) -> _Before:
     match kind:
-        case "connections":
-            return _set_connections(progress, limit, of)
         case "samples":
             return _set_samples(progress.units, limit, of)
         case "sandboxes":
@@ -91,13 +102,18 @@ def set_limit(progress: RunProgress, tasks: Gate, kind: str, limit: int, of: str
         case "subprocesses":
             return [_limited(subprocess_gate(), limit)]
     known = {gate.name: gate for gate in (*named_gates(), *progress.own_gates())}
-    if kind not in known:
-        usual = "connections, samples, tasks, sandboxes, subprocesses"
-        raise UsageError(f"the run has no gate {kind!r}: {', '.join([usual, *known])} can be set")
-    return [_limited(known[kind], limit)]
+    name = kind.removeprefix(_NAMED)
+    if name not in known:
+        raise UsageError(f"the run has no gate {name!r}: {', '.join([*_USUAL, *map(named, known)])} can be set")
+    return [_limited(known[name], limit)]
 
 
-def _set_connections(progress: RunProgress, limit: int, model: str | None) -> _Before:
+def named(gate: str) -> str:
+    """What a gate that a task has named is called beside the gates that every run has."""
+    return f"{_NAMED}{gate}" if gate in _USUAL or gate.startswith(_NAMED) else gate
+
+
+def _set_connections(progress: RunProgress, limit: int | None, model: str | None) -> _Changed:
     # Asked for before the list is taken, since asking makes them: a grader may not have sent its first request yet.
     of_model = [each.connections()[1] for each in progress.models if each.name == model]
     lines = all_connections()
@@ -112,8 +128,15 @@ def _set_connections(progress: RunProgress, limit: int, model: str | None) -> _B
         raise UsageError("the run has sent no request yet, so there are no connections to set")
     changed = []
     for line in lines:
-        changed.append((line.gate.name, line.gate.limit))
-        line.set_limit(limit)
+        before = line.gate.limit
+        if limit is not None:
+            line.set_limit(limit)
+        elif not line.follow():
+            raise UsageError(
+                f"the connections of {line.gate.name} are a fixed number in this run, which no controller moves: "
+                "set a number"
+            )
+        changed.append((line.gate.name, before, line.gate.limit))
     return changed
 
 
