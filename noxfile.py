@@ -172,6 +172,13 @@ def peers(session: nox.Session) -> None:
 
 
 @nox.session
+def kill(session: nox.Session) -> None:
+    """Kill evaluations and resume them (args: how many, 50 unless said; the first seed; --s3; --keep DIR)."""
+    install(session)
+    session.run("python", "tests/kill/campaign.py", *session.posargs, env={"PYTHONPATH": "tests/support"})
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Every benchmark, each against its limit (args: names; --peer measures Inspect AI in the same run; --save)."""
     install(session)

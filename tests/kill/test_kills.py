@@ -1,4 +1,7 @@
-"""``kill -9`` at seeded moments of a real run against a server that counts: nothing acknowledged is lost."""
+"""``kill -9`` at seeded moments: nothing that was acknowledged is lost, and nothing of it is asked for twice.
+
+Real runs and resumes, against a server that counts; `nox -s kill` has more seeds.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kill_outcome import Judge
 from kill_plan import Moment, Plan, plan_of
 from kill_server import CountingServer
 from kill_world import World
 
-SEEDS = range(10)  # of which each has another kind of moment; `nox -s kill` runs more
+SEEDS = range(10)  # each has another moment; four are killed again in their resume, one of these twice
 
 
 @pytest.fixture(scope="module")
@@ -21,17 +25,15 @@ def server() -> Iterator[CountingServer]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def judge(server: CountingServer, tmp_path_factory: pytest.TempPathFactory) -> Judge:
+    return Judge(tmp_path_factory.mktemp("kill"), server)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_was_acknowledged_before_a_kill_is_read_from_the_log(
-    server: CountingServer, tmp_path: Path, seed: int
-) -> None:
-    # given a run that is killed at the seed's moment
-    world = World(tmp_path, server, plan_of(seed))
-    assert world.evaluate(world.plan.moments[0]) == -signal.SIGKILL, world.output
-    # then every sample that it had acknowledged is in its log, and in what is recovered of it
-    [location] = world.logs
-    assert world.check_readable(location) + world.check_recovered(location) == []
+def test_a_run_that_is_killed_and_resumed_comes_to_what_it_would_have_come_to(judge: Judge, seed: int) -> None:
+    assert judge.play(plan_of(seed)).faults == []
 
 
 @pytest.mark.slow

@@ -69,7 +69,8 @@ class World:
     def resume(self, location: str, at: Moment | None = None) -> int:
         """``proctor eval-retry`` of a log, killed ``at`` a moment."""
         words = ["eval-retry", location, "--log-dir", self.place.log_dir, "--max-connections", "5"]
-        return self._process([*words, "--log-buffer", str(self.plan.buffer)], at)
+        words += ["--log-format", self.plan.format, "--log-buffer", str(self.plan.buffer)]
+        return self._process([*words, "--async-backend", self.plan.backend], at)
 
     def go_on(self, at: Moment | None = None) -> int:
         """What a person does next: resume the newest log that holds anything, or begin anew when there is none."""
@@ -89,6 +90,7 @@ class World:
             "OPENAI_BASE_URL": self.server.base_url,
             "KILL_ACKS": str(witness),
         }
+        env.pop("PYTHONDONTWRITEBYTECODE", None)  # many processes start
         if at is not None and at.kind not in ("request", "put"):
             env["KILL_AT"] = f"{at.kind}:{at.count}:{at.share}"
         common = ["--plugin", str(HERE / "witness.py"), "--observer", "witness", "--display", "none"]
@@ -145,13 +147,13 @@ class World:
         found = {(int(one.id), one.epoch) for one in read_eval_log(target).samples or ()}
         return self._missing("the recovered log", found)
 
-    def check_union(self) -> list[str]:
+    def lost(self) -> set[Key]:
         """What is in none of the logs, though it was acknowledged."""
         found: set[Key] = set()
         for location in self.logs:
             with suppress(BadLogError):
                 found |= {(int(row.id), row.epoch) for row in read_eval_log_sample_summaries(location)}
-        return self._missing("any log", found)
+        return self.acknowledged - found
 
     def _missing(self, where: str, found: set[Key]) -> list[str]:
         lost = sorted(self.acknowledged - found)
