@@ -9,7 +9,18 @@ from typing import cast
 
 from bench_support import Figure, committed, save, show
 
-NAMES = ("imports", "startup", "http_throughput", "in_process", "logs", "memory", "simulate_adaptive")
+NAMES = (
+    "imports",
+    "startup",
+    "http_throughput",
+    "in_process",
+    "logs",
+    "memory",
+    "simulate_adaptive",
+    "adaptive",
+    "adaptive_static",
+    "parallel",
+)
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ def tuned_interpreter() -> Iterator[None]:
         if _runs == 1:
             _before = gc.get_threshold(), sys.getswitchinterval()
             gc.freeze()
-            gc.set_threshold(50_000, 20, 20)
+            gc.set_threshold(200_000, 20, 20)  # more than the samples hold that wait for the log
             sys.setswitchinterval(0.001)
     try:
         yield

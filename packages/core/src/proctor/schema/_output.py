@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -20,8 +20,11 @@ __all__ = [
     "TopLogprob",
 ]
 
+_Reason: TypeAlias = Literal["stop", "max_tokens", "model_length", "tool_calls", "content_filter", "unknown"]
+_REASONS = frozenset(get_args(_Reason))
+
 StopReason: TypeAlias = Annotated[
-    Literal["stop", "max_tokens", "model_length", "tool_calls", "content_filter", "unknown"],
+    _Reason,
     BeforeValidator(lambda reason: "max_tokens" if reason == "length" else reason),  # written so in 2024
 ]
 
@@ -171,9 +174,13 @@ class ModelOutput(Record):
         cls, model: str, content: str, stop_reason: StopReason = "stop", error: str | None = None
     ) -> ModelOutput:
         """An output with one text reply."""
-        message = ChatMessageAssistant(content=content, model=model, source="generate")
-        choice = ChatCompletionChoice(message=message, stop_reason=stop_reason)
-        return cls.trusted(model=model, choices=[choice], completion=message.text, error=error)
+        if type(content) is not str or stop_reason not in _REASONS:
+            message = ChatMessageAssistant(content=content, model=model, source="generate")
+            choice = ChatCompletionChoice(message=message, stop_reason=stop_reason)
+            return cls(model=model, choices=[choice], error=error)
+        message = ChatMessageAssistant.trusted(content=content, model=model, source="generate")
+        choice = ChatCompletionChoice.trusted(message=message, stop_reason=stop_reason)
+        return cls.trusted(model=model, choices=[choice], completion=content, error=error)
 
     @classmethod
     def for_tool_call(cls, model: str, function: str, arguments: dict[str, Any], content: str = "") -> ModelOutput:
