@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from proctor.schema import env_name, option_table
+from proctor.schema import Option, option_table, set_option_table
 
 ROOT = Path(__file__).parents[1]
 
@@ -14,19 +14,27 @@ def options() -> str:
     """A table of options for each group, from their declarations."""
     parts = []
     for group in dict.fromkeys(option.group for option in option_table().values()):
-        parts += [f"### {group}", "", "| option | in Python | environment | default | what it does |"]
-        parts.append("|---|---|---|---|---|")
-        for key, option in option_table().items():
-            if option.group == group:
-                flag = f"{option.flag} {option.metavar}".strip()
-                cells = (f"`{flag}`", f"`{key}`", f"`{env_name(key)}`", option.default, option.help)
-                parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-        parts.append("")
+        parts += [f"### {group}", "", *_table({key: o for key, o in option_table().items() if o.group == group}), ""]
     return "\n".join(parts)
+
+
+def set_options() -> str:
+    """A table of the options that only an eval set has."""
+    return "\n".join([*_table(set_option_table()), ""])
+
+
+def _table(table: Mapping[str, Option]) -> Iterator[str]:
+    yield "| option | in Python | environment | default | what it does |"
+    yield "|---|---|---|---|---|"
+    for key, option in table.items():
+        flag = f"{option.flag} {option.metavar}".strip()
+        cells = (f"`{flag}`", f"`{key}`", f"`{option.variable(key)}`", option.default, option.help)
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 PAGES: dict[str, tuple[str, Callable[[], str]]] = {
     "docs/command-line.md": ("options", options),
+    "docs/eval-sets.md": ("options", set_options),
 }
 
 

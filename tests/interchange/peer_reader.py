@@ -6,8 +6,11 @@ Warnings are errors, so an answer means that the peer took the log for its own w
 import json
 import sys
 import warnings
+from pathlib import Path
 
+from inspect_ai._eval.evalset import eval_set_id_for_log_dir, read_eval_set_info
 from inspect_ai.log import (
+    EvalLog,
     list_eval_logs,
     read_eval_log,
     read_eval_log_sample,
@@ -49,6 +52,16 @@ def samples(path, required=True):
 
 def names(folder):
     return [dump(info) for info in list_eval_logs(folder)]
+
+
+def eval_set(folder):
+    """What it takes the folder for: the id of the set, its tasks, and the headers in the manifest."""
+    manifest = json.loads(Path(folder, "logs.json").read_text())
+    return {
+        "id": eval_set_id_for_log_dir(folder),
+        "set": dump(read_eval_set_info(folder)),
+        "headers": {name: dump(EvalLog.model_validate(header)) for name, header in manifest.items()},
+    }
 
 
 def rewrite(path, target):

@@ -9,13 +9,26 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from proctor.engine import Epochs, Task, eval, eval_async, eval_retry, eval_retry_async, task, task_with
+    from proctor.sets import eval_set
 
 # Everything is loaded on first use: `proctor --version` and a plugin's `hooks` module must not pay for the engine.
 _HOME = dict.fromkeys(
     ("Epochs", "Task", "eval", "eval_async", "eval_retry", "eval_retry_async", "task", "task_with"), "proctor.engine"
 )
+_HOME["eval_set"] = "proctor.sets"
 
-__all__ = ["Epochs", "Task", "__version__", "eval", "eval_async", "eval_retry", "eval_retry_async", "task", "task_with"]
+__all__ = [
+    "Epochs",
+    "Task",
+    "__version__",
+    "eval",
+    "eval_async",
+    "eval_retry",
+    "eval_retry_async",
+    "eval_set",
+    "task",
+    "task_with",
+]
 
 
 def __getattr__(name: str) -> Any:

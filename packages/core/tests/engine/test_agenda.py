@@ -56,7 +56,7 @@ def test_a_unit_that_failed_is_run_again_until_it_is_done(evaluate: Callable[...
     tries: Counter[str] = Counter()
     result = evaluate(_task("quiz", fails(2, tries)), Agenda(retries=AT_ONCE))
     assert (result.exit_code, [log.status for log in result.logs]) == (0, ["success"])
-    assert tries["1"] == 3
+    assert tries == {"1": 3, "2": 1, "3": 1}
     # Nothing is deleted: each attempt has left a log.
     statuses = sorted(read_eval_log(str(file), header_only=True).status for file in tmp_path.glob("*.eval"))
     assert statuses == ["error", "error", "success"]
@@ -67,6 +67,19 @@ def test_there_is_an_end_of_attempts(evaluate: Callable[..., RunResult], tmp_pat
     result = evaluate(_task("quiz", fails(99, tries)), Agenda(retries=Retries(attempts=1)))
     assert (result.exit_code, [log.status for log in result.logs]) == (1, ["error"])
     assert tries["1"] == 2
+
+
+def test_it_is_not_run_again_when_nobody_knows_what_it_has_done(
+    evaluate: Callable[..., RunResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def lost(location: str) -> Any:
+        raise OSError("the store does not answer")
+
+    monkeypatch.setattr("proctor.engine._run.index_eval_log", lost)
+    tries: Counter[str] = Counter()
+    result = evaluate(_task("quiz", fails(1, tries)), Agenda(retries=AT_ONCE))
+    assert (result.exit_code, tries["1"]) == (1, 1)
+    assert "quiz (mock/model) is not tried again: what it has done can't be read from" in capsys.readouterr().err
 
 
 def test_it_starts_again_while_another_still_runs(evaluate: Callable[..., RunResult]) -> None:

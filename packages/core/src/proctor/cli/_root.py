@@ -24,6 +24,7 @@ EXIT_CODES = (
 _BUILT_IN: Mapping[str, tuple[str, str, str]] = {
     "eval": ("proctor.cli._eval", "eval_command", "Evaluate tasks."),
     "eval-retry": ("proctor.cli._retry", "retry_command", "Go on with evaluations that did not come to their end."),
+    "eval-set": ("proctor.cli._eval_set", "eval_set_command", "Evaluate tasks until all are complete."),
     "list": ("proctor.cli._list", "list_command", "List the tasks in files and folders."),
     "log": ("proctor.cli._log", "log", "List, show, convert and recover logs."),
     "status": ("proctor.cli._status", "status", "Show and steer the evaluations that are running."),

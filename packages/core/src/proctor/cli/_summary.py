@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,9 @@ from proctor.display import UnitSnapshot, unit_from_log
 if TYPE_CHECKING:
     from proctor.engine import Unit
     from proctor.schema import EvalLog
+    from proctor.sets import SetResult
 
-__all__ = ["plan_json", "summary_json"]
+__all__ = ["plan_json", "set_json", "summary_json"]
 
 
 def plan_json(units: Sequence[Unit]) -> str:
@@ -37,6 +38,24 @@ def summary_json(logs: Sequence[EvalLog], exit_code: int) -> str:
     """``{"exit_code": 0, "logs": [...]}``; a metric that is not a number is ``null``, as JSON has no NaN."""
     summary = {"exit_code": exit_code, "logs": [_unit(log) for log in logs]}
     return json.dumps(_finite(summary), ensure_ascii=False, indent=2)
+
+
+def set_json(plan: Mapping[str, Any], result: SetResult | None) -> str:
+    """``{"exit_code": 0, "success": true, "eval_set_id": "...", "plan": {...}, "logs": [...]}``.
+
+    Args:
+        plan: as JSON data.
+        result: ``None`` when the run was refused.
+    """
+    end = {
+        "exit_code": 2 if result is None else result.exit_code,
+        "success": result is not None and result.exit_code == 0,
+        "eval_set_id": None if result is None else result.eval_set_id,
+        "plan": plan,
+        "logs": [] if result is None else [_unit(log) for log in result.logs],
+        "deleted": [] if result is None else list(result.cleaned),
+    }
+    return json.dumps(_finite(end), ensure_ascii=False, indent=2)
 
 
 def _unit(log: EvalLog) -> dict[str, Any]:

@@ -237,16 +237,32 @@ class _Run:
             return None
         if self.failed[index]:
             self.progress.begin_anew(index)
-            if location := self.logs[index].location:
-                self.prior[index].append(await to_thread.run_sync(index_eval_log, location))
         await self._attempt(index)
         if self.logs[index].status != "error":
             return None
         self.failed[index] += 1
         rest = self.agenda.retries.rest(self.failed[index])
-        if rest is not None:
-            self._tell_retry(index, rest)
+        if rest is None or not await self._keep(index):
+            return None
+        self._tell_retry(index, rest)
         return rest
+
+    async def _keep(self, index: int) -> bool:
+        """Have the next attempt at a unit take over what this one has done; false when that can't be known."""
+        location = self.progress.units[index].location
+        if location:
+            try:
+                self.prior[index].append(await to_thread.run_sync(index_eval_log, location))
+            except Exception as error:
+                # Its samples would be paid for twice: better that somebody looks at it first.
+                unit = self.units[index]
+                self._screen.message(
+                    f"{unit.name} ({unit.model.name}) is not tried again: what it has done can't be read from "
+                    f"{location} ({redact_text(str(error))})",
+                    "error",
+                )
+                return False
+        return True
 
     async def _attempt(self, index: int) -> None:
         unit = UnitRun(
