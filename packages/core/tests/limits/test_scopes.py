@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from proctor.limits import (
     Limit,
     LimitExceededError,
+    Permit,
     SampleLimits,
     apply_limits,
     cost_limit,
@@ -209,12 +210,16 @@ async def test_the_use_of_a_sample_can_be_read(model: Model) -> None:
         assert limits.message.usage == 1
 
 
-async def test_a_sample_that_is_over_sends_nothing_any_more(model: Model) -> None:
+async def test_what_is_over_sends_nothing_any_more(model: Model) -> None:
     with use_limits(SampleLimits()) as limits:
-        limits.close("the sample was given up")
-        with pytest.raises(LimitExceededError, match="given up"):
+        permit = Permit()
+        with permit:
             await model.generate("a")
-    assert limits.tokens == 0
+            permit.revoke("the solver was left behind")
+            with pytest.raises(LimitExceededError, match="left behind"):
+                await model.generate("a")
+        await model.generate("a")
+    assert limits.tokens == 20
 
 
 # Whatever nests, and whatever is spent where

@@ -14,6 +14,7 @@ from proctor.concurrency._adaptive import AdaptiveController, AdaptiveLimits, Ad
 from proctor.concurrency._collect import collect
 from proctor.concurrency._connections import ConnectionPolicy, Connections, Wish
 from proctor.concurrency._cpu import CpuBudget, cpu_budget
+from proctor.concurrency._detached import Detached, bounded, detached_tasks, left_behind
 from proctor.concurrency._gate import Gate
 from proctor.concurrency._pacing import PacerState, RequestPacer, Turn
 from proctor.concurrency._place import Place, awaiting_place
@@ -40,6 +41,7 @@ __all__ = [
     "ConnectionPolicy",
     "Connections",
     "CpuBudget",
+    "Detached",
     "Gate",
     "LimitChange",
     "LoopState",
@@ -60,14 +62,17 @@ __all__ = [
     "ask",
     "awaiting_place",
     "begin_activity",
+    "bounded",
     "collect",
     "concurrency",
     "connections",
     "cpu_budget",
+    "detached_tasks",
     "doing",
     "gates",
     "has_run_sockets",
     "kill_groups",
+    "left_behind",
     "loop_watch",
     "named_gates",
     "process_exists",

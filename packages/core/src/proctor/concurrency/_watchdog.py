@@ -94,6 +94,12 @@ class LoopWatch:
         self._spans: deque[tuple[float, float, Place]] = deque(maxlen=_KEPT)
         self._told: set[str] = set()
         self._over = threading.Event()
+        self._began = False
+
+    @property
+    def watching(self) -> bool:
+        """Whether the loop beats: one that is over stands still for ever."""
+        return self._began and not self._over.is_set()
 
     async def beat(self, each: Callable[[], None] = lambda: None) -> None:
         """Write the time down for ever, and call ``each`` with it; watches from here on.
@@ -105,6 +111,7 @@ class LoopWatch:
         self._last = self._clock()
         thread = threading.Thread(target=self._watch, name="proctor-watchdog", daemon=True)
         thread.start()
+        self._began = True
         try:
             while True:
                 await anyio.sleep(self._interval)

@@ -6,7 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import anyio
 from anyio import to_thread
 
 from proctor import plugins
-from proctor.concurrency import Gate, LoopWatch, Place, run_gates, tend_gates, use_loop_watch
+from proctor.concurrency import Gate, LoopWatch, Place, detached_tasks, run_gates, tend_gates, use_loop_watch
 from proctor.contracts import RunEnd, RunRow, RunStart, UnitInfo, UsageError
 from proctor.display import unit_from_log
 from proctor.engine._agenda import Agenda, MakeAgenda
@@ -143,7 +143,8 @@ async def run_planned(plan: Callable[[], list[Unit]], options: RunOptions, agend
     """Evaluate the units that ``plan`` makes, once plugins and gates are there."""
     plugins.configure(options.plugins, options.disable_plugins)
     plugins.startup()
-    with ExitStack() as stack:
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(detached_tasks())
         stack.enter_context(run_gates(options.max_subprocesses, connection_policy(options)))
         stack.enter_context(run_models())
         stack.enter_context(configure_sandboxes(options.max_sandboxes))

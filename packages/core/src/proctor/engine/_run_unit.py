@@ -19,7 +19,7 @@ from proctor.engine._isolate import Isolated
 from proctor.engine._observe import Observers, sample_summary
 from proctor.engine._progress import UnitProgress
 from proctor.engine._reuse import Reuse
-from proctor.engine._sample import run_sample
+from proctor.engine._sample import Attempt, run_sample
 from proctor.engine._spec import eval_plan, eval_spec
 from proctor.engine._tally import Tally
 from proctor.engine._unit import Unit
@@ -96,6 +96,7 @@ class UnitRun:
         self.log: EvalLog | None = None
         """The header, once the unit is over; also when it was cancelled."""
         self._failure: EvalError | None = None
+        self._attempts: dict[Attempt, int] = {}  # those that go on, with their samples' places in the dataset's order
         self._tally = Tally(progress, self._stats, lambda *reduced: self._writer.reduction(*reduced))
 
     async def run(self) -> EvalLog:
@@ -148,7 +149,22 @@ class UnitRun:
         queue = self._wanted()
         with use_models(unit.model, unit.roles):
             workers = Workers(self._progress, lambda: self._work(queue, workers))
-            await workers.run()
+            try:
+                await workers.run()
+            finally:
+                self._give_up()
+
+    def _give_up(self, why: str = "CancelledError()") -> None:
+        """Record what there is of the samples that did not stop when they were told to."""
+        while self._attempts:
+            attempt, place = self._attempts.popitem()
+            if (sample := attempt.given_up(why)) is None:
+                continue
+            if sample.error is None:
+                self._record(sample, place)
+            else:
+                self._progress.outcomes["left_behind"] += 1
+                self._cancelled(sample)
 
     async def _work(self, queue: Iterator[_Wanted | None], workers: Workers) -> None:
         while self._failure is None and not workers.surplus():
@@ -201,8 +217,13 @@ class UnitRun:
             retries = await self._earlier_errors(sample.id, wanted.epoch)
             earlier = len(retries)
             while True:
-                doer.coroutine = run = run_sample(self.unit, sample, wanted.epoch, self._tally.scorers, self._cancelled)
-                done = await run
+                attempt = Attempt(self.unit, sample, wanted.epoch, self._tally.scorers)
+                self._attempts[attempt] = wanted.place
+                doer.coroutine = run = run_sample(attempt, self._cancelled)
+                try:
+                    done = await run
+                finally:
+                    self._attempts.pop(attempt, None)
                 if done.error is None or len(retries) - earlier >= self.unit.retry_on_error:
                     break
                 self._tally.add_usage(done)

@@ -8,13 +8,15 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import anyio
 
 from proctor.agent import use_scorers
-from proctor.concurrency import activity
+from proctor.concurrency import Detached, activity, bounded
 from proctor.engine._asyncio_code import explained
+from proctor.engine._deadline import CLEANUP, StoodStill, held, scoring_seconds
 from proctor.engine._errors import eval_error
 from proctor.engine._spec import loggable_sandbox
 from proctor.engine._unit import Unit
@@ -51,9 +53,12 @@ __all__ = ["Attempt", "run_sample"]
 _LONGEST_PATH = 4096
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Attempt:
-    """One run of one sample, while it goes on."""
+    """One run of one sample, while it goes on.
+
+    ``limits``, ``transcript`` and ``state`` are there once it has begun; ``solved``: all but the cleanup is over.
+    """
 
     unit: Unit
     sample: Sample
@@ -65,20 +70,32 @@ class Attempt:
     limit: EvalSampleLimit | None = None
     error: EvalError | None = None
     scores: dict[str, Score] | None = None
+    limits: SampleLimits | None = None
+    transcript: Transcript | None = None
+    state: TaskState | None = None
+    solved: bool = False
+
+    def given_up(self, why: str) -> EvalSample | None:
+        """What there is of a sample that goes on somewhere and is not waited for; None before it began.
+
+        Args:
+            why: the message of its error, unless it had come to all but its cleanup.
+        """
+        if self.limits is None or self.transcript is None or self.state is None:
+            return None
+        if not self.solved:
+            self.error = EvalError(message=why, traceback="", traceback_ansi="")
+        record = _finished(self, self.state, self.transcript, self.limits)
+        record.__dict__["events"] = list(record.events)  # tasks that it started may add to its own list
+        return record
 
 
-async def run_sample(
-    unit: Unit,
-    sample: Sample,
-    epoch: int,
-    scorers: Mapping[str, Scorer],
-    on_cancel: Callable[[EvalSample], None],
-) -> EvalSample:
-    """Run ``sample`` once and return what came of it; errors and limits are in it, not raised.
+async def run_sample(attempt: Attempt, on_cancel: Callable[[EvalSample], None]) -> EvalSample:
+    """Run the sample once and return what came of it; errors and limits are in it, not raised.
 
     A cancellation goes on its way after ``on_cancel`` was given the sample with what it had.
     """
-    attempt = Attempt(unit, sample, epoch, scorers)
+    unit, sample, epoch = attempt.unit, attempt.sample, attempt.epoch
     store = Store()
     limits = SampleLimits(
         message_limit=unit.message_limit,
@@ -95,6 +112,7 @@ async def run_sample(
     state = state_from_sample(
         sample, model=unit.model.name, sample_id=sample.id, epoch=epoch, uuid=attempt.uuid, store=store
     )
+    attempt.limits, attempt.transcript, attempt.state = limits, transcript, state
     # Each sample has a context of its own, so what is set here needs no resetting and reaches no other sample.
     begin_limits(limits)
     begin_store(store)
@@ -139,13 +157,17 @@ async def _inside(attempt: Attempt, state: TaskState, transcript: Transcript, li
     try:
         state = await _solve(attempt, state, transcript, limits)
         if attempt.scorers:
-            await _score(attempt, state, transcript, limits)
+            await _judge(attempt, state, transcript, limits)
+        attempt.solved = True
     finally:
-        if cleanup is not None:
-            with anyio.CancelScope(shield=True):
-                outcome = cleanup(state)
-                if inspect.isawaitable(outcome):
-                    await outcome
+        if cleanup is not None and not await bounded(partial(_clean_up, cleanup, state), CLEANUP):
+            transcript.info({"left_behind": f"the task's cleanup took more than {CLEANUP:g} s"}, source="proctor")
+
+
+async def _clean_up(cleanup: Callable[[TaskState], Any], state: TaskState) -> None:
+    outcome = cleanup(state)
+    if inspect.isawaitable(outcome):
+        await outcome
 
 
 def _rooted(spec: SandboxSpec, sample: Sample, folder: str | None) -> tuple[SandboxSpec, Sample]:
@@ -173,17 +195,56 @@ async def _solve(attempt: Attempt, state: TaskState, transcript: Transcript, lim
         config = generation_settings(kwargs, "generate()") if kwargs else None
         return await model_generate(model, state, tool_calls, cache, config)
 
-    try:
+    async def solve() -> TaskState:
         timed = limits.enforce() if limits.timed else nullcontext()
         with timed, use_scorers(attempt.scorers), span("solvers", type="solvers"):
             return await run_solver(attempt.unit.solver, state, generate)
-    except (LimitExceededError, ExceptionGroup) as error:
+
+    try:
+        if limits.timed:
+            return await held(solve, lambda: limits.overtime()[1], "solver", after=_take_over)
+        return await solve()
+    except (LimitExceededError, StoodStill, ExceptionGroup) as error:
         reached = limit_in(error)
+        if isinstance(error, StoodStill):
+            reached = limits.out_of(limits.overtime()[0])
+            reached.message += f"; {error}"
         if reached is None:
             raise
         attempt.limit = EvalSampleLimit(type=reached.type, limit=reached.limit, reason=reached.message)  # type: ignore[arg-type]  # an unknown kind is refused here
         transcript.event(SampleLimitEvent(type=reached.type, message=reached.message, limit=reached.limit))
         return sample_state() or state
+
+
+def _take_over(task: Detached[TaskState]) -> None:
+    """Have the state here that the solver had last, in its own task."""
+    state = task.context.run(sample_state)
+    if state is not None:
+        set_sample_state(state)
+
+
+async def _judge(attempt: Attempt, state: TaskState, transcript: Transcript, limits: SampleLimits) -> None:
+    """Score, within the time that a sample with a time limit has for it.
+
+    Raises:
+        TimeoutError: the scorers took longer.
+        StoodStill: and they did not stop then.
+    """
+    seconds = scoring_seconds(limits.time_limit)
+    if seconds is None:
+        await _score(attempt, state, transcript, limits)
+        return
+    began = limits.elapsed()
+
+    async def score() -> None:
+        with anyio.move_on_after(seconds) as timed:
+            await _score(attempt, state, transcript, limits)
+        if timed.cancelled_caught:
+            raise TimeoutError(
+                f"the scorers took more than {seconds:g} s, which they have beside the time limit of the sample"
+            )
+
+    await held(score, lambda: limits.elapsed() - began - seconds, "scorer")
 
 
 async def _score(attempt: Attempt, state: TaskState, transcript: Transcript, limits: SampleLimits) -> None:

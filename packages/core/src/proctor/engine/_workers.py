@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 
 import anyio
-from anyio.abc import TaskGroup
 
+from proctor.concurrency import Detached
+from proctor.engine._deadline import STOP
 from proctor.engine._progress import UnitProgress
 
 __all__ = ["Workers"]
@@ -26,19 +27,39 @@ class Workers:
         self._work = work
         self._live = 0
         self._done = False
-        self._tasks: TaskGroup | None = None
+        self._tasks: dict[Detached[None], None] = {}
+        self._begun = False
+        self._idle = anyio.Event()
+        self._failed: BaseException | None = None
         # Whoever tells that there is room does so from inside some sample: its context is not for new workers.
         self._context = copy_context()
 
     async def run(self) -> None:
-        """Return when all work is done."""
+        """Return when all work is done; when this is cancelled, what doesn't stop is left behind."""
         unsubscribe = self._unit.connections.subscribe(self._fill)
         self._progress.on_samples(self.allowed, self._fill)
         try:
-            async with anyio.create_task_group() as self._tasks:
-                self._fill()
+            self._begun = True
+            self._fill()
+            await self._idle.wait()
         finally:
+            self._done = True
             unsubscribe()
+            if self._tasks:
+                await self._stop()
+        if self._failed is not None:
+            raise self._failed
+
+    async def _stop(self) -> None:
+        """Cancel all workers at once, and wait for those that do stop."""
+        workers = list(self._tasks)
+        for each in workers:
+            each.scope.cancel()
+        with anyio.move_on_after(STOP, shield=True):
+            for each in workers:
+                await each.done.wait()
+        for each in workers:
+            each.abandon()
 
     def allowed(self) -> int:
         """How many samples may run now."""
@@ -57,11 +78,13 @@ class Workers:
         return self._live > self.allowed()
 
     def _fill(self) -> None:
-        if self._tasks is None or self._done:
+        if not self._begun or self._done:
             return
         for _ in range(self.allowed() - self._live):
             self._live += 1
-            self._context.run(self._tasks.start_soon, self._one)
+            worker = self._context.run(Detached, self._one)
+            self._tasks[worker] = None
+            worker.on_end(self._ended)
 
     async def _one(self) -> None:
         surplus = False
@@ -71,3 +94,12 @@ class Workers:
         finally:
             self._live -= 1
             self._done = self._done or not surplus
+
+    def _ended(self, worker: Detached[None]) -> None:
+        self._tasks.pop(worker, None)
+        error = worker.failed
+        if error is not None and not isinstance(error, anyio.get_cancelled_exc_class()):
+            self._failed = self._failed or error
+            self._idle.set()  # the others are stopped
+        if not self._tasks:
+            self._idle.set()

@@ -6,6 +6,7 @@ from proctor.limits._limits import LimitUse, SampleLimits, begin_limits, sample_
 from proctor.limits._scope import Limit
 from proctor.limits._scopes import (
     LimitScope,
+    Permit,
     apply_limits,
     cost_limit,
     message_limit,
@@ -20,6 +21,7 @@ __all__ = [
     "LimitExceededError",
     "LimitScope",
     "LimitUse",
+    "Permit",
     "RunBudget",
     "SampleLimits",
     "apply_limits",

@@ -65,7 +65,6 @@ class SampleLimits:
 
     __slots__ = (
         "_budget",
-        "_closed",
         "_lifted",
         "_time",
         "armed",
@@ -108,7 +107,6 @@ class SampleLimits:
         self.messages = 0
         self.armed: list[_WorkingScope] = []
         self._budget = run_budget()
-        self._closed = ""
         self._lifted = False
         self._time = WorkClock(clock)
 
@@ -173,8 +171,6 @@ class SampleLimits:
         Raises:
             LimitExceededError: when there is nothing left for it: it must not be sent.
         """
-        if self._closed:
-            raise LimitExceededError("custom", message=self._closed)
         if self.token_limit is not None and self.tokens >= self.token_limit:
             raise _reached("token", self.tokens, self.token_limit)
         if self.cost_limit is not None and self.dollars >= self.cost_limit:
@@ -222,10 +218,6 @@ class SampleLimits:
         self.message_limit = self.token_limit = self.turn_limit = None
         self.cost_limit = None
         self._lifted = True
-
-    def close(self, why: str) -> None:
-        """Let no further request pass, whoever sends it: the sample is over."""
-        self._closed = why
 
     def elapsed(self) -> float:
         """Seconds since the start."""

@@ -17,6 +17,7 @@ from proctor.schema import ModelUsage
 
 __all__ = [
     "LimitScope",
+    "Permit",
     "apply_limits",
     "cost_limit",
     "message_limit",
@@ -185,6 +186,24 @@ class _WorkingLimit(_TimedLimit):
     def _limit_changed(self) -> None:
         if self.active:
             self._working.extend(self._start + (math.inf if self._limit is None else self._limit))
+
+
+class Permit(_Sampled):
+    """Lets everything pass until it is revoked: tasks that outlive what they belong to ask no model any more."""
+
+    type = "custom"
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self._revoked = ""
+
+    def revoke(self, why: str) -> None:
+        """Let nothing pass from now on."""
+        self._revoked = why
+
+    def check(self, *, reached: bool) -> None:
+        if self._revoked:
+            raise LimitExceededError("custom", message=self._revoked, source=self)
 
 
 class LimitScope:
