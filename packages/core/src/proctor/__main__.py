@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 __all__ = ["main"]
@@ -17,7 +18,14 @@ def main() -> int:
         return 0
     from proctor.cli import main as run
 
-    return run(sys.argv[1:])
+    code = run(sys.argv[1:])
+    concurrency = sys.modules.get("proctor.concurrency")
+    if concurrency is not None and concurrency.left_behind():
+        # The interpreter would wait for the threads of what was given up.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
 
 
 if __name__ == "__main__":

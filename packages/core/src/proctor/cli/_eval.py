@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +23,7 @@ from proctor.cli._running import (
 from proctor.contracts import UsageError
 
 if TYPE_CHECKING:
-    from proctor.engine import Unit
+    from proctor.engine import RunResult, Unit
 
 __all__ = ["eval_command", "parse_eval"]
 
@@ -48,7 +51,17 @@ def _run(tasks: Sequence[str], as_json: bool, **given: Any) -> int:
     from proctor.engine import run
 
     with own_output(as_json):
-        result = run(list(tasks), options.pop("model", None), options)
+        result = run(list(tasks), options.pop("model", None), options, last=partial(_show_at_once, options, as_json))
+    return _show(options, as_json, result)
+
+
+def _show_at_once(options: Mapping[str, Any], as_json: bool, result: RunResult) -> int:
+    with contextlib.redirect_stdout(sys.__stdout__):
+        return _show(options, as_json, result)
+
+
+def _show(options: Mapping[str, Any], as_json: bool, result: RunResult) -> int:
+    """Print what the run came to, and return the exit code."""
     if as_json:
         from proctor.cli._summary import plan_json, summary_json
 

@@ -28,6 +28,7 @@ _METHODS = {
 }
 _WAITING = 10_000  # samples that a slow observer may be behind before it misses some
 _DRAIN = 10.0  # seconds at the end
+_HURRIED = 2.0  # after a signal
 
 
 class Observers:
@@ -62,13 +63,14 @@ class Observers:
         for watcher in self._watched:
             watcher.put(event)
 
-    def close(self) -> None:
-        """Give the observers, all at the same time, 10 seconds for what is still queued."""
+    def close(self, *, hurry: bool = False) -> None:
+        """Give the observers, all at the same time, 10 seconds for what is still queued, or 2 in a hurry."""
         for watcher in self._watched:
             watcher.end()
-        deadline = time.monotonic() + _DRAIN
+        seconds = _HURRIED if hurry else _DRAIN
+        deadline = time.monotonic() + seconds
         for watcher in self._watched:
-            watcher.join(deadline)
+            watcher.join(deadline, seconds)
 
 
 def _observer(record: Any, args: Any) -> Observer:
@@ -127,12 +129,12 @@ class _Watcher:
     def end(self) -> None:
         self._queue.put(None)
 
-    def join(self, deadline: float) -> None:
+    def join(self, deadline: float, seconds: float) -> None:
         self._thread.join(max(0.0, deadline - time.monotonic()))
         if self._missed:
             self._warn(f"was too slow and missed {self._missed} samples")
         if self._thread.is_alive():
-            self._warn(f"did not finish within {_DRAIN:g} s and was left behind")
+            self._warn(f"did not finish within {seconds:g} s and was left behind")
 
     def _run(self) -> None:
         while (event := self._queue.get()) is not None:

@@ -50,6 +50,7 @@ class RunOptions:
     turn_limit: int | None = None
     time_limit: float | None = None
     working_limit: float | None = None
+    stop_timeout: float | None = None
     fail_on_error: bool | float | None = None
     continue_on_fail: bool | None = None
     retry_on_error: int | None = None

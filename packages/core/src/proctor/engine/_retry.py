@@ -20,10 +20,11 @@ from proctor.engine._identity import (
     logged_unit,
 )
 from proctor.engine._label import labelled
+from proctor.engine._loop import in_loop
 from proctor.engine._options import RunOptions, resolve_options
 from proctor.engine._restore import planned_again
 from proctor.engine._reuse import ResumePlan, resume_plan
-from proctor.engine._run import RunResult, in_loop, of_this_loop, run_planned
+from proctor.engine._run import RunResult, of_this_loop, run_planned
 from proctor.engine._unit import Unit
 from proctor.log import BadLogError, LogIndex, attempts_of, index_eval_log
 from proctor.schema import EvalLog, EvalOptions, retry_keys

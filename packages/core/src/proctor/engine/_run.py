@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +13,24 @@ import anyio
 from anyio import to_thread
 
 from proctor import plugins
-from proctor.concurrency import Gate, LoopWatch, Place, detached_tasks, run_gates, tend_gates, use_loop_watch
+from proctor.concurrency import (
+    Gate,
+    LoopWatch,
+    Place,
+    detached_tasks,
+    run_gates,
+    settled,
+    tend_gates,
+    use_loop_watch,
+)
 from proctor.contracts import RunEnd, RunRow, RunStart, UnitInfo, UsageError
 from proctor.display import unit_from_log
 from proctor.engine._agenda import Agenda, MakeAgenda
 from proctor.engine._checks import check_log_dir, check_units
+from proctor.engine._emergency import Emergency
 from proctor.engine._errors import eval_error, exit_code
 from proctor.engine._load import TaskLike, find_tasks
+from proctor.engine._loop import in_loop, tell_over
 from proctor.engine._observe import Observers
 from proctor.engine._options import RunOptions, connection_policy, resolve_options
 from proctor.engine._plan import make_plan, resolve_models
@@ -31,7 +41,6 @@ from proctor.engine._screen import Screen, make_display
 from proctor.engine._signals import key_signals, stop_signals
 from proctor.engine._spec import revision
 from proctor.engine._status import RunStatus
-from proctor.engine._tuning import tuned_interpreter
 from proctor.engine._unit import Unit
 from proctor.engine._waits import sample_snapshots
 from proctor.log import index_eval_log, now_iso_seconds
@@ -39,7 +48,7 @@ from proctor.model import Model, close_models, run_models
 from proctor.sandbox import cleanup_sandboxes, configure_sandboxes
 from proctor.schema import EvalLog, redact_text, short_uuid
 
-__all__ = ["RunResult", "in_loop", "of_this_loop", "run", "run_async", "run_planned"]
+__all__ = ["RunResult", "of_this_loop", "run", "run_async", "run_planned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +65,7 @@ def run(
     model: str | Model | Sequence[str | Model] | None,
     options: Mapping[str, Any],
     agenda: MakeAgenda | None = None,
+    last: Callable[[RunResult], int] | None = None,
 ) -> RunResult:
     """Evaluate, in an event loop of its own.
 
@@ -64,38 +74,19 @@ def run(
         model: the models.
         options: see ``EvalOptions``.
         agenda: decides what is done with the units that were planned.
+        last: for a process that has nothing else to do: called, on a thread, when the run is over but tasks in its
+            event loop do not end; the process ends then with the code that it returns.
 
     Raises:
         UsageError: for whatever is wrong before the first request.
     """
     resolved = resolve_options(options)
-    return in_loop(resolved, run_resolved, tasks, model, resolved, agenda)
-
-
-def in_loop(options: RunOptions, function: Callable[..., Awaitable[RunResult]], *args: Any) -> RunResult:
-    """Call ``function`` in an event loop of its own, as ``options`` want it.
-
-    Raises:
-        UsageError: the back-end is not installed.
-    """
-    settings: dict[str, Any] = {}
-    if options.async_backend == "asyncio" and sys.platform != "win32":
-        settings["use_uvloop"] = _installed("uvloop")
-    elif options.async_backend == "trio" and not _installed("trio"):
-        raise UsageError("--async-backend trio needs the trio package: pip install 'proctor-core[trio]'")
-    with tuned_interpreter():
-        return anyio.run(function, *args, backend=options.async_backend, backend_options=settings)
+    return in_loop(resolved, run_resolved, tasks, model, resolved, agenda, last=last)
 
 
 def _backend() -> str:
     """The one that is in use, which is not the one that was asked for when the caller runs the loop."""
     return anyio.get_cancelled_exc_class().__module__.partition(".")[0]
-
-
-def _installed(module: str) -> bool:
-    from importlib.util import find_spec
-
-    return find_spec(module) is not None
 
 
 async def run_async(
@@ -148,6 +139,7 @@ async def run_planned(plan: Callable[[], list[Unit]], options: RunOptions, agend
         stack.enter_context(run_gates(options.max_subprocesses, connection_policy(options)))
         stack.enter_context(run_models())
         stack.enter_context(configure_sandboxes(options.max_sandboxes))
+        result: RunResult | None = None
         try:
             units = plan()
             check_units(units, options)
@@ -162,12 +154,16 @@ async def run_planned(plan: Callable[[], list[Unit]], options: RunOptions, agend
                 await to_thread.run_sync(index.hold)
             observers.start()
             current = _Run(units, options, observers, made)
+            stack.callback(current.emergency.close)
             screen = Screen(display, current.progress.snapshot, lambda: sample_snapshots(current.progress.units))
-            return await current.run(screen)
+            result = await current.run(screen)
+            return result
         finally:
             with anyio.CancelScope(shield=True):
                 await cleanup_sandboxes(options.sandbox_cleanup)
                 await close_models()
+            if result is not None:
+                tell_over(result)
 
 
 class _Run:
@@ -186,12 +182,15 @@ class _Run:
         self.spilled = False
         self.tasks = Gate("tasks", options.max_tasks or len({unit.model.name for unit in units}) or 1)
         self.watch = LoopWatch(self._stood_still)
+        self.running: dict[UnitRun, None] = {}
+        self.emergency = Emergency(self.watch, lambda: settled(self.running), self._last, options.stop_timeout)
         self.status = RunStatus(self.run_id, self.progress, self.tasks, self.watch, options, _backend())
 
     async def run(self, screen: Screen) -> RunResult:
         self._screen = screen
         screen.start()
         self.status.start()
+        self.emergency.start()
         code = 1
         try:
             self._announce()
@@ -214,7 +213,13 @@ class _Run:
     def _close(self, code: int) -> None:
         self.status.close()
         self._screen.finish(code)
-        self.observers.close()
+        self.observers.close(hurry=self.signal is not None)
+
+    def _last(self, code: int, text: str) -> None:
+        """On a thread, when the process has to end as it is."""
+        self._screen.message(f"Ending at once: {text}. Logs have what was recorded.", "error")
+        self.status.close()
+        self._screen.finish(code)
 
     async def _all_units(self) -> None:
         self._revision = await to_thread.run_sync(revision, os.getcwd())
@@ -277,6 +282,7 @@ class _Run:
             on_spill=self._spilled,
             prior=self.prior[index],
         )
+        self.running[unit] = None
         try:
             self.logs[index] = await unit.run()
         except Exception as error:
@@ -286,6 +292,8 @@ class _Run:
             if unit.log is not None:
                 self.logs[index] = unit.log
             raise
+        finally:
+            del self.running[unit]
 
     def _tell_retry(self, index: int, rest: float) -> None:
         unit, log = self.units[index], self.logs[index]
@@ -324,6 +332,7 @@ class _Run:
 
     def _signalled(self, number: int) -> None:
         self.signal = number
+        self.emergency.signalled(number)
         for unit in self.progress.units:
             unit.patience.hurry()
         self._screen.message(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -11,9 +12,10 @@ import anyio
 import anyio.lowlevel
 from anyio import to_thread
 
-from proctor.concurrency import Activity, begin_activity, doing, loop_watch
+from proctor.concurrency import Activity, begin_activity, doing, loop_watch, settled
 from proctor.contracts import SampleEnd, TaskEnd, TaskStart
 from proctor.dataset import IterableDataset
+from proctor.engine._deadline import StoodStill
 from proctor.engine._errors import eval_error
 from proctor.engine._isolate import Isolated
 from proctor.engine._observe import Observers, sample_summary
@@ -96,6 +98,7 @@ class UnitRun:
         self.log: EvalLog | None = None
         """The header, once the unit is over; also when it was cancelled."""
         self._failure: EvalError | None = None
+        self._ending = threading.Lock()
         self._attempts: dict[Attempt, int] = {}  # those that go on, with their samples' places in the dataset's order
         self._tally = Tally(progress, self._stats, lambda *reduced: self._writer.reduction(*reduced))
 
@@ -292,8 +295,33 @@ class UnitRun:
             load = partial(read_eval_log_sample, self._writer.location, fields["id"], fields["epoch"])
             self._observers.tell(SampleEnd(self.unit.id, summary, load))
 
+    def overdue(self) -> float:
+        """Seconds for which a sample is over its time limit; negative when none is. May be asked on any thread."""
+        limits = [attempt.limits for attempt in settled(self._attempts) if not attempt.solved]
+        return max((each.overtime()[1] for each in limits if each is not None), default=-1.0)
+
+    def end(self, why: str, *, error: bool) -> None:
+        """On another thread, when the event loop can't: finish the log with what there is; blocks.
+
+        Args:
+            why: what is wrong.
+            error: it is an error of this unit; else it was cancelled.
+        """
+        if not self._progress.location:  # there is no log yet
+            return
+        self._give_up("CancelledError()")
+        if error:
+            self._failure = self._failure or eval_error(StoodStill(why))
+        self._finish("error" if error else "cancelled")
+
     def _finish(self, status: EvalStatus) -> None:
-        """Write results and header; blocks, so it runs in a thread."""
+        """End the log, once: whoever comes second waits until that is done. Blocks, so it runs in a thread."""
+        with self._ending:
+            if self.log is None:
+                self._write_end(status)
+
+    def _write_end(self, status: EvalStatus) -> None:
+        """Write results and header."""
         lost: Exception | None = None
         if status == "cancelled":
             self._progress.patience.hurry()

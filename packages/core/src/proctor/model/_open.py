@@ -10,9 +10,13 @@ from typing import TypeAlias
 
 from anyio.lowlevel import current_token
 
+from proctor.concurrency import bounded
 from proctor.model._model import Model
 
 __all__ = ["close_models", "current_loop", "memory", "note_use", "run_models"]
+
+CLOSE_SECONDS = 5.0
+"""Seconds that a model has to close its connections."""
 
 _Key: TypeAlias = tuple[object, ...]
 
@@ -87,6 +91,7 @@ async def close_models() -> None:
     used = {id(model.api) for each in others for model in each.models()}
     for model in {id(model.api): model for model in models if id(model.api) not in used}.values():
         try:
-            await model.api.aclose()
+            if not await bounded(model.api.aclose, CLOSE_SECONDS):
+                logging.getLogger(__name__).warning("the connections of %s did not close in time", model.name)
         except Exception:  # what was evaluated stands, whatever a connection does at its end
             logging.getLogger(__name__).exception("the connections of %s could not be closed", model.name)

@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import anyio
 
 from proctor import plugins
-from proctor.concurrency import Gate, cpu_budget, doing
+from proctor.concurrency import Gate, bounded, cpu_budget, doing
 from proctor.contracts import SandboxDriver, SandboxEnvironment
 from proctor.limits import sample_limits
 from proctor.registry import loggable
@@ -27,6 +28,9 @@ __all__ = ["cleanup_sandboxes", "configure_sandboxes", "sample_sandbox", "sandbo
 
 _log = logging.getLogger("proctor.sandbox")
 
+CLEANUP_SECONDS = 60.0
+"""Seconds that taking down the sandboxes of a sample, or of a task, may take."""
+
 
 @dataclass(slots=True)
 class _Provider:
@@ -35,6 +39,8 @@ class _Provider:
     driver: SandboxDriver
     gate: Gate
     lock: anyio.Lock = field(default_factory=anyio.Lock)
+    up: dict[int, dict[str, SandboxEnvironment]] = field(default_factory=dict)
+    """The sandboxes of samples that are not taken down yet."""
     ready: dict[tuple[str, str], Any] = field(default_factory=dict)
     """(task, configuration as JSON) -> configuration, of what ``task_init`` has prepared."""
 
@@ -134,6 +140,7 @@ async def sample_sandbox(
             await _prepare_task(provider, task_name, spec.config)
             made = await provider.driver.sample_init(task_name, spec.config, dict(sample.metadata or {}))
         interrupted = True
+        provider.up[id(made)] = made
         try:
             environments: dict[str, SandboxEnvironment] = {name: RecordedSandbox(env) for name, env in made.items()}
             await prepare(sample, environments)
@@ -145,10 +152,18 @@ async def sample_sandbox(
             raise
         finally:
             if cleanup:
-                with anyio.CancelScope(shield=True), doing("sandbox", f"stop {spec.type}"):
-                    await provider.driver.sample_cleanup(made, interrupted)
+                with doing("sandbox", f"stop {spec.type}"):
+                    await _take_down(provider, made, interrupted)
             else:
                 _log.info("sandbox of sample %s kept: %s", sample.id, ", ".join(map(repr, made.values())))
+
+
+async def _take_down(provider: _Provider, made: dict[str, SandboxEnvironment], interrupted: bool) -> None:
+    """Take the sandboxes of a sample away; one that takes too long is left, and told of."""
+    if not await bounded(partial(provider.driver.sample_cleanup, made, interrupted), CLEANUP_SECONDS):
+        names = ", ".join(map(repr, made.values()))
+        _log.warning("the sandboxes %s were not gone after %g s and are left behind", names, CLEANUP_SECONDS)
+    provider.up.pop(id(made), None)
 
 
 @asynccontextmanager
@@ -180,9 +195,17 @@ async def cleanup_sandboxes(cleanup: bool = True) -> None:
     """
     with anyio.CancelScope(shield=True):
         for name, provider in _run().providers.items():
+            while cleanup and provider.up:  # of samples that were left behind
+                _, made = provider.up.popitem()
+                try:
+                    await _take_down(provider, made, True)
+                except Exception:
+                    _log.exception("sandbox provider %s could not take down %s", name, list(made))
             for (task, _), config in provider.ready.items():
                 try:
-                    await provider.driver.task_cleanup(task, config, cleanup)
+                    ended = await bounded(partial(provider.driver.task_cleanup, task, config, cleanup), CLEANUP_SECONDS)
+                    if not ended:
+                        _log.warning("sandbox provider %s had not cleaned up after %s in time", name, task)
                 except Exception:
                     _log.exception("sandbox provider %s could not clean up after task %s", name, task)
             provider.ready.clear()

@@ -273,6 +273,18 @@ class EvalOptions(GenerateOptions, total=False):
             above=0,
         ),
     ]
+    stop_timeout: Annotated[
+        float | None,
+        Option(
+            "--stop-timeout",
+            "Seconds that the run has to end after SIGTERM; then the process ends with its logs as far as they came.",
+            "Limits",
+            "number",
+            metavar="SECONDS",
+            above=0,
+            default="25",
+        ),
+    ]
     fail_on_error: Annotated[
         bool | float | None,
         Option(

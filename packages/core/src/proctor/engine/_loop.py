@@ -1,0 +1,80 @@
+"""The event loop of a run, and how it is left when some of its tasks can't be ended."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio
+
+from proctor.concurrency import left_behind
+from proctor.contracts import UsageError
+from proctor.engine._emergency import leave_unless_ended
+from proctor.engine._options import RunOptions
+from proctor.engine._tuning import tuned_interpreter
+
+__all__ = ["in_loop", "tell_over"]
+
+T = TypeVar("T")
+
+_over: ContextVar[Callable[[Any], None] | None] = ContextVar("proctor_run_over", default=None)
+
+
+def in_loop(
+    options: RunOptions, function: Callable[..., Awaitable[T]], *args: Any, last: Callable[[T], int] | None = None
+) -> T:
+    """Call ``function`` in an event loop of its own, as ``options`` want it.
+
+    Args:
+        options: of the run.
+        function: it calls ``tell_over`` when there is nothing left to wait for.
+        args: its arguments.
+        last: for a process that has nothing else to do: called, on a thread, when all is over but tasks in the loop do
+            not end; the process ends then with the code that it returns.
+
+    Raises:
+        UsageError: the back-end is not installed.
+    """
+    settings: dict[str, Any] = {}
+    if options.async_backend == "asyncio" and sys.platform != "win32":
+        settings["use_uvloop"] = _installed("uvloop")
+    elif options.async_backend == "trio" and not _installed("trio"):
+        raise UsageError("--async-backend trio needs the trio package: pip install 'proctor-core[trio]'")
+    timers: list[threading.Timer] = []
+    results: list[T] = []
+
+    def over(result: T) -> None:
+        results.append(result)
+        if last is not None:
+            timers.append(leave_unless_ended(partial(last, result)))
+
+    token = _over.set(over)
+    try:
+        with tuned_interpreter():
+            return anyio.run(function, *args, backend=options.async_backend, backend_options=settings)
+    except Exception as error:
+        # Tasks of a group whose own task was left behind: trio has no way to end without them but this.
+        if results and left_behind() and type(error).__name__ == "TrioInternalError":
+            return results[0]
+        raise
+    finally:
+        _over.reset(token)
+        for timer in timers:
+            timer.cancel()
+
+
+def tell_over(result: Any) -> None:
+    """All is done and written; nothing is left but the end of the event loop."""
+    over = _over.get()
+    if over is not None:
+        over(result)
+
+
+def _installed(module: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(module) is not None

@@ -1,0 +1,152 @@
+"""Samples that do not stop when they are told to: the others are done, they are recorded, and the process ends."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from child_processes import running
+
+from proctor.log import read_eval_log
+from proctor.schema import EvalLog
+
+SUPPORT = Path(__file__).parents[1] / "support"
+
+pytestmark = pytest.mark.slow  # each waits for the patience with a process to run out
+
+ENDS = 60  # seconds: far more than any of it takes
+
+BACKENDS = ["asyncio", "trio"]
+WAYS = ["swallows", "shielded", "thread", "nested", "children"]
+
+
+@contextmanager
+def _started(tmp_path: Path, backend: str, **arguments: Any) -> Iterator[subprocess.Popen[str]]:
+    shutil.copy(SUPPORT / "hung.py", tmp_path)
+    command = [sys.executable, "-m", "proctor", "eval", "hung.py", "--model", "mock/model", "--display", "none"]
+    command += ["--log-dir", "logs", "--async-backend", backend, *arguments.pop("options", [])]
+    for name, value in arguments.items():
+        command += ["-T", f"{name}={value}"]
+    with running(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert "HANGS" in line, line + process.stdout.read()
+        yield process
+
+
+def _log(tmp_path: Path) -> EvalLog:
+    [file] = (tmp_path / "logs").glob("*.eval")
+    return read_eval_log(str(file))
+
+
+def _ends(process: subprocess.Popen[str]) -> str:
+    output, _ = process.communicate(timeout=ENDS)
+    assert "Traceback" not in output
+    return output
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("how", WAYS)
+def test_a_solver_that_outlives_its_time_limit_is_left_behind_and_scored(
+    tmp_path: Path, backend: str, how: str
+) -> None:
+    with _started(tmp_path, backend, how=how, time_limit=0.3) as process:
+        output = _ends(process)
+
+    assert process.returncode == 0, output
+    log = _log(tmp_path)
+    assert log.status == "success"
+    samples = {sample.id: sample for sample in log.samples or ()}
+    assert set(samples) == {1, 2, 3}
+    limit = samples[2].limit
+    assert limit is not None
+    assert limit.type == "time"
+    assert "the solver did not stop" in (limit.reason or "")
+    assert samples[2].output.completion  # what it had is kept
+    assert all(sample.scores for sample in samples.values())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_scorer_that_does_not_stop_costs_its_own_sample_alone(tmp_path: Path, backend: str) -> None:
+    options = ["--no-fail-on-error"]
+    with _started(tmp_path, backend, how="shielded", time_limit=0.3, where="scorer", options=options) as process:
+        output = _ends(process)
+
+    assert process.returncode == 0, output
+    samples = {sample.id: sample for sample in _log(tmp_path).samples or ()}
+    error = samples[2].error
+    assert error is not None
+    assert "the scorer did not stop" in error.message
+    assert samples[2].messages
+    assert samples[1].error is None
+    assert samples[3].error is None
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_code_that_blocks_the_loop_past_a_deadline_ends_the_process_with_the_log_as_far_as_it_came(
+    tmp_path: Path, backend: str
+) -> None:
+    with _started(tmp_path, backend, how="loop", time_limit=0.3, options=["--max-samples", "1"]) as process:
+        output = _ends(process)
+
+    assert process.returncode == 1, output
+    assert "stands still in hung.py" in output
+    log = _log(tmp_path)
+    assert log.status == "error"
+    assert log.error is not None
+    assert "hung.py" in log.error.message
+    samples = {sample.id: sample for sample in log.samples or ()}
+    assert samples[1].error is None
+    assert samples[2].error is not None
+    assert samples[2].output.completion
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("how", [*WAYS, "loop"])
+def test_the_first_signal_ends_a_run_with_a_sample_that_does_not_stop(
+    tmp_path: Path, backend: str, number: signal.Signals, code: int, how: str
+) -> None:
+    with _started(tmp_path, backend, how=how, options=["--max-samples", "1"]) as process:
+        process.send_signal(number)
+        output = _ends(process)
+
+    assert process.returncode == code, output
+    log = _log(tmp_path)
+    assert log.status == "cancelled"
+    samples = {sample.id: sample for sample in log.samples or ()}
+    assert samples[1].error is None
+    assert samples[1].scores
+    assert samples[2].error is not None
+    assert samples[2].output.completion
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_cleanup_that_goes_on_after_the_signal_takes_nothing_from_its_sample(tmp_path: Path, backend: str) -> None:
+    with _started(tmp_path, backend, how="shielded", where="cleanup", options=["--max-samples", "1"]) as process:
+        process.send_signal(signal.SIGINT)
+        output = _ends(process)
+
+    assert process.returncode == 130, output
+    samples = {sample.id: sample for sample in _log(tmp_path).samples or ()}
+    assert samples[2].error is None
+    assert samples[2].scores
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sigterm_has_a_deadline_that_nothing_can_move(tmp_path: Path, backend: str) -> None:
+    """Here it is shorter than what the run needs by itself to leave the sample behind."""
+    with _started(tmp_path, backend, how="swallows", options=["--stop-timeout", "0.2"]) as process:
+        process.send_signal(signal.SIGTERM)
+        output = _ends(process)
+
+    assert process.returncode == 143, output
+    assert "SIGTERM" in output
+    assert _log(tmp_path).status == "cancelled"
