@@ -47,7 +47,7 @@ class Engine:
     says: str = ""
     told: list[tuple[Any, Any, Mapping[str, Any]]] = field(default_factory=list)
 
-    def run(self, tasks: Any, model: Any, options: Mapping[str, Any]) -> SimpleNamespace:
+    def run(self, tasks: Any, model: Any, options: Mapping[str, Any], **more: Any) -> SimpleNamespace:
         self.told.append((tasks, model, dict(options)))
         if self.says:
             print(self.says)
