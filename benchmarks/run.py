@@ -16,6 +16,7 @@ NAMES = (
     "in_process",
     "logs",
     "memory",
+    "resume",
     "simulate_adaptive",
     "adaptive",
     "adaptive_static",
