@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import cache
 from pathlib import Path
 
 from proctor import Task, task
@@ -15,12 +16,15 @@ from proctor.solver import Generate, Solver, TaskState, generate, solver
 @solver
 def noted() -> Solver:
     async def solve(state: TaskState, ask: Generate) -> TaskState:
-        mark = Path(os.environ["RESUME_MARK"])
-        if not mark.exists():
-            mark.write_text(repr(time.time()))
+        _note()
         return state
 
     return solve
+
+
+@cache
+def _note() -> None:
+    Path(os.environ["RESUME_MARK"]).write_text(repr(time.time()))
 
 
 @task
