@@ -176,6 +176,7 @@ def _recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bytes]]:
 def test_a_run_that_dies_while_it_copies_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given a resume whose copy takes several commits
     monkeypatch.setattr("proctor.log._index._MANY", 7)
+    monkeypatch.setattr("proctor.log._writer._HELD", 3000)
     first = attempt(tmp_path / "run", options={"limit": 40}, count=44)
     states = _recorded(monkeypatch)
     done = attempt(tmp_path / "run", [first.location], count=44)

@@ -324,18 +324,21 @@ class LogWriter:
                 self._ids = None
 
     def _copy(self, groups: Iterator[list[Reused]], on_copy: Callable[[Reused], object]) -> None:
-        """Take the next group into the next commit."""
-        group = next(groups, None)
-        if group is None:
-            self._copies = None
-            self._flush()
-            self._copied.set()
-            return
-        if self._samples:
-            self._layout.copy(group)
-        for one in group:
-            self._pending.append((encode(one.row) if self._samples else b"", one.row, partial(_told, on_copy, one)))
-            self._note_id(one.row["id"])
+        """Take some of them into the next commit: each writes the directory of the whole log anew."""
+        while self._layout.held < _HELD:
+            group = next(groups, None)
+            if group is None:
+                self._copies = None
+                self._flush()
+                self._copied.set()
+                return
+            if self._samples:
+                self._layout.copy(group)
+            for one in group:
+                self._pending.append((encode(one.row) if self._samples else b"", one.row, partial(_told, on_copy, one)))
+                self._note_id(one.row["id"])
+            if self.backlog or not self._samples:  # a new sample does not wait for old ones
+                return
 
     def _flush(self) -> None:
         pending, self._pending = self._pending, []
