@@ -8,12 +8,35 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from proctor.engine import Epochs, Task, eval, eval_async, eval_retry, eval_retry_async, task, task_with
+    from proctor.engine import (
+        Epochs,
+        Task,
+        eval,
+        eval_async,
+        eval_retry,
+        eval_retry_async,
+        score,
+        score_async,
+        task,
+        task_with,
+    )
     from proctor.sets import eval_set
 
 # Everything is loaded on first use: `proctor --version` and a plugin's `hooks` module must not pay for the engine.
 _HOME = dict.fromkeys(
-    ("Epochs", "Task", "eval", "eval_async", "eval_retry", "eval_retry_async", "task", "task_with"), "proctor.engine"
+    (
+        "Epochs",
+        "Task",
+        "eval",
+        "eval_async",
+        "eval_retry",
+        "eval_retry_async",
+        "score",
+        "score_async",
+        "task",
+        "task_with",
+    ),
+    "proctor.engine",
 )
 _HOME["eval_set"] = "proctor.sets"
 
@@ -26,6 +49,8 @@ __all__ = [
     "eval_retry",
     "eval_retry_async",
     "eval_set",
+    "score",
+    "score_async",
     "task",
     "task_with",
 ]

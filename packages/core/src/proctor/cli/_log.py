@@ -1,4 +1,4 @@
-"""``proctor log``: list, show, convert, recover and push logs."""
+"""``proctor log``: list, show, convert, recover, push and edit logs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from proctor.cli._log_edit import COMMANDS
 from proctor.contracts import UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +32,11 @@ _STATUSES = ("started", "success", "cancelled", "error")
 
 @click.group("log")
 def log() -> None:
-    """List, show, convert, recover and push evaluation logs."""
+    """List, show, convert, recover, push and edit evaluation logs."""
+
+
+for _command in COMMANDS:
+    log.add_command(_command)
 
 
 @log.command("list", short_help="List the logs in a folder, newest first.")

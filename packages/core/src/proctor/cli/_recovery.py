@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from proctor.log import read_eval_log, read_eval_log_sample_summaries, recover_eval_log
-from proctor.registry import RegistryInfo, create, tag
-from proctor.schema import EvalLog, EvalResults, EvalSampleSummary, EvalScorer
-from proctor.scorer import ResultsBuilder, Score, Scorer, Target, create_reducers
-from proctor.solver import TaskState
+from proctor.schema import EvalLog, EvalResults, EvalSampleSummary
+from proctor.scorer import ResultsBuilder, create_reducers, declared_scorers
 
 __all__ = ["describe", "recover"]
 
@@ -68,11 +66,9 @@ def _rescored(header: EvalLog, rows: Sequence[EvalSampleSummary], skipped: list[
     """
     spec = header.eval
     try:
-        scorers = [_stand_in(one, skipped) for one in spec.scorers or ()]
         names = spec.config.epochs_reducer
         builder = ResultsBuilder(
-            scorers,
-            metrics=_metrics(spec.metrics, skipped) if spec.metrics else None,
+            declared_scorers(spec, skipped),
             reducers=create_reducers(names) if names else None,
             epochs=spec.config.epochs or 1,
         )
@@ -83,46 +79,3 @@ def _rescored(header: EvalLog, rows: Sequence[EvalSampleSummary], skipped: list[
     except Exception as error:  # whatever a metric raises, the samples are worth more
         skipped.append(f"all metrics ({type(error).__name__}: {error})")
         return None
-
-
-def _stand_in(declared: EvalScorer, skipped: list[str]) -> Scorer:
-    """A scorer that is called and declared as that of the log, and scores nothing."""
-    if declared.metrics is None:  # an older log: it has what the scorer of that name has
-        made: Scorer = create("scorer", declared.name, **(declared.options or {}))
-        return made
-
-    async def score(state: TaskState, target: Target) -> Score | None:
-        return None
-
-    attribs = {"metrics": _metrics(declared.metrics, skipped)}
-    return tag(score, RegistryInfo("scorer", declared.name, params_passed=declared.options or {}, attribs=attribs))
-
-
-def _metrics(declared: Any, skipped: list[str]) -> Any:
-    """Metrics from their declaration: name and options of each, in lists and dicts as they were given."""
-    if isinstance(declared, Mapping):
-        return {key: _metrics(some, skipped) for key, some in declared.items()}
-    found = []
-    for one in declared:
-        name = one.get("name")
-        if not isinstance(name, str):
-            found.append(_metrics(one, skipped))
-            continue
-        try:
-            options = {key: _made(value) for key, value in (one.get("options") or {}).items()}
-            found.append(create("metric", name, **options))
-        except LookupError:
-            if name not in skipped:
-                skipped.append(name)
-    return found
-
-
-def _made(value: Any) -> Any:
-    """An argument of a metric; one that is a component itself is made again."""
-    if isinstance(value, list):
-        return [_made(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if value.keys() == {"type", "name", "params"} and value["type"] in ("metric", "reducer"):
-        return create(value["type"], value["name"], **{key: _made(item) for key, item in value["params"].items()})
-    return {key: _made(item) for key, item in value.items()}

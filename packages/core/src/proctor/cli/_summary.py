@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from proctor.display import UnitSnapshot, unit_from_log
+from proctor.display import UnitSnapshot, stale_metrics, unit_from_log
 
 if TYPE_CHECKING:
     from proctor.engine import Unit
     from proctor.schema import EvalLog
     from proctor.sets import SetResult
 
-__all__ = ["plan_json", "set_json", "summary_json"]
+__all__ = ["log_summary", "plan_json", "set_json", "summary_json"]
 
 
 def plan_json(units: Sequence[Unit]) -> str:
@@ -58,6 +58,11 @@ def set_json(plan: Mapping[str, Any], result: SetResult | None) -> str:
     return json.dumps(_finite(end), ensure_ascii=False, indent=2)
 
 
+def log_summary(log: EvalLog) -> str:
+    """The entry of one log in ``summary_json``."""
+    return json.dumps(_finite(_unit(log)), ensure_ascii=False, indent=2)
+
+
 def _unit(log: EvalLog) -> dict[str, Any]:
     unit: UnitSnapshot = unit_from_log(log)
     results = log.results
@@ -74,6 +79,8 @@ def _unit(log: EvalLog) -> dict[str, Any]:
         "metrics": [{**asdict(metric), "partial": metric.partial} for metric in unit.results],
         "partial": unit.partial,
         "outcomes": dict(unit.outcomes),
+        "invalidated": log.invalidated,
+        "stale_metrics": stale_metrics(log),
         "input_tokens": unit.input_tokens,
         "output_tokens": unit.output_tokens,
         "seconds": unit.seconds,

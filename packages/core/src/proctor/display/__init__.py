@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from proctor.display._place import error_place, error_text
     from proctor.display._plain import PlainDisplay, write_line
     from proctor.display._report import report_text, score_text
-    from proctor.display._results import unit_from_log
+    from proctor.display._results import stale_metrics, unit_from_log
     from proctor.display._rich import RichDisplay
     from proctor.display._text import duration, plural
     from proctor.display._waits import operation_text
@@ -47,6 +47,7 @@ __all__ = [
     "report_text",
     "rich_display",
     "score_text",
+    "stale_metrics",
     "unit_from_log",
     "write_line",
 ]
@@ -63,6 +64,7 @@ _HOME = {
     "plural": "_text",
     "report_text": "_report",
     "score_text": "_report",
+    "stale_metrics": "_results",
     "unit_from_log": "_results",
     "write_line": "_plain",
 }

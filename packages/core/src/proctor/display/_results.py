@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from proctor.contracts import UnitStatus
     from proctor.schema import EvalLog, EvalResults, EvalScore
 
-__all__ = ["unit_from_log"]
+__all__ = ["stale_metrics", "unit_from_log"]
 
 _STATUS: Mapping[str, UnitStatus] = {"success": "done", "error": "error", "cancelled": "cancelled"}
 _STDERR = ("stderr", "bootstrap_stderr")
@@ -44,11 +44,24 @@ def unit_from_log(log: EvalLog, *, retries: int = 0) -> UnitSnapshot:
         results=tuple(_metrics(log)),
         outcomes=outcomes,
         seconds=_seconds(log.stats.started_at, log.stats.completed_at),
-        error=log.error.message if log.error else "",
+        error=_error(log),
         error_place=error_place(log.error) if log.error else "",
         label=_own(log).get("label", ""),
         retried=retried,
     )
+
+
+def _error(log: EvalLog) -> str:
+    if log.error is not None:
+        return log.error.message
+    stale = stale_metrics(log)
+    return f"the scores are those of before the edit, since this is not at hand: {', '.join(stale)}" if stale else ""
+
+
+def stale_metrics(log: EvalLog) -> list[str]:
+    """Metrics that could not be computed anew after an edit, as their code was not at hand; all values are old then."""
+    found = _result(log.results).get("stale") if log.results is not None else None
+    return [str(name) for name in found] if isinstance(found, list) else []
 
 
 def _own(log: EvalLog) -> Mapping[str, Any]:

@@ -22,10 +22,10 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
 from proctor.contracts import UsageError
 from proctor.engine._task import Task
-from proctor.registry import create, is_registered, registered, registry_info
+from proctor.registry import Kind, create, is_registered, registered, registry_info
 from proctor.schema import redact
 
-__all__ = ["TaskInfo", "TaskLike", "TaskSource", "find_solver", "find_tasks", "list_tasks", "load_task"]
+__all__ = ["TaskInfo", "TaskLike", "TaskSource", "find_scorer", "find_solver", "find_tasks", "list_tasks", "load_task"]
 
 _SKIP = {"__pycache__", "node_modules", "venv", "site-packages"}
 
@@ -265,18 +265,27 @@ def find_solver(spec: str, args: Mapping[str, Any]) -> Any:
     Raises:
         UsageError: for a file that has no solver, or several and no name; and for a name that is none, or several's.
     """
+    return _find_component("solver", spec, args)
+
+
+def find_scorer(spec: str, args: Mapping[str, Any]) -> Any:
+    """As ``find_solver``, for scorers."""
+    return _find_component("scorer", spec, args)
+
+
+def _find_component(kind: Kind, spec: str, args: Mapping[str, Any]) -> Any:
     path, _, name = spec.partition("@")
     if not Path(path).is_file():
         try:
-            return create("solver", spec, **args)
+            return create(kind, spec, **args)
         except LookupError as error:
-            raise UsageError(f"--solver {spec}: {error.args[0]}") from error
+            raise UsageError(f"--{kind} {spec}: {error.args[0]}") from error
     module = _import_file(Path(path))
-    made = [value for value in vars(module).values() if callable(value) and is_registered(value, "solver")]
+    made = [value for value in vars(module).values() if callable(value) and is_registered(value, kind)]
     own = {registry_info(value).name: value for value in made if getattr(value, "__module__", "") == module.__name__}
     if name in own or (not name and len(own) == 1):
         return own[name or next(iter(own))](**args)
-    raise UsageError(f"--solver {spec}: {path} has {', '.join(own) or 'no solver'}: give {path}@NAME")
+    raise UsageError(f"--{kind} {spec}: {path} has {', '.join(own) or f'no {kind}'}: give {path}@NAME")
 
 
 def _import_file(file: Path) -> ModuleType:

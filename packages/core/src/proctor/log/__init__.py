@@ -2,6 +2,18 @@
 
 from proctor.log._changes import json_changes
 from proctor.log._clock import now_iso, now_iso_seconds
+from proctor.log._edit import (
+    LogEdit,
+    change_eval_log,
+    check_free,
+    edit_eval_log,
+    finished_header,
+    hold_eval_log,
+    kept_reductions,
+    new_provenance,
+    scored_samples,
+    write_edited_log,
+)
 from proctor.log._family import attempts_of
 from proctor.log._file_store import FileStore
 from proctor.log._index import LogIndex, SampleState, index_eval_log
@@ -9,7 +21,7 @@ from proctor.log._json import encode as to_json
 from proctor.log._list import EvalLogInfo, list_eval_logs, read_headers
 from proctor.log._location import join as join_location
 from proctor.log._location import store_for
-from proctor.log._log_file import SampleNotFoundError
+from proctor.log._log_file import LogFile, SampleNotFoundError, open_log
 from proctor.log._manifest import write_log_dir_manifest
 from proctor.log._memory_store import MemoryStore
 from proctor.log._outcomes import Outcomes, error_kind
@@ -25,6 +37,7 @@ from proctor.log._recover import recover_eval_log
 from proctor.log._reuse import Reused
 from proctor.log._rewrite import convert_eval_logs, write_eval_log
 from proctor.log._spill import Spill, list_spills, read_spill, spill_folder
+from proctor.log._spool import ReductionSpool, SampleSpool
 from proctor.log._store import Store, StoreModel, begin_store, store, store_as, use_store
 from proctor.log._summary import summarise
 from proctor.log._transcript import Span, Transcript, begin_transcript, span, span_id, transcript, use_transcript
@@ -61,17 +74,21 @@ from proctor.schema import (
     LoggerEvent,
     LoggingMessage,
     LogUpdate,
+    MetadataEdit,
     ModelConfig,
     ModelEvent,
+    Provenance,
     SampleInitEvent,
     SampleLimitEvent,
     SandboxEvent,
+    ScoreEdit,
     ScoreEditEvent,
     ScoreEvent,
     SpanBeginEvent,
     SpanEndEvent,
     StateEvent,
     StoreEvent,
+    TagsEdit,
     ToolEvent,
     UnknownEvent,
 )
@@ -107,23 +124,30 @@ __all__ = [
     "FileStore",
     "HeadlineMetric",
     "InfoEvent",
+    "LogEdit",
+    "LogFile",
     "LogIndex",
     "LogUpdate",
     "LogWriter",
     "LoggerEvent",
     "LoggingMessage",
     "MemoryStore",
+    "MetadataEdit",
     "ModelConfig",
     "ModelEvent",
     "Outcomes",
     "Patience",
+    "Provenance",
     "Pushed",
+    "ReductionSpool",
     "Reused",
     "SampleInitEvent",
     "SampleLimitEvent",
     "SampleNotFoundError",
+    "SampleSpool",
     "SampleState",
     "SandboxEvent",
+    "ScoreEdit",
     "ScoreEditEvent",
     "ScoreEvent",
     "Span",
@@ -134,21 +158,30 @@ __all__ = [
     "Store",
     "StoreEvent",
     "StoreModel",
+    "TagsEdit",
     "ToolEvent",
     "Transcript",
     "UnknownEvent",
     "attempts_of",
     "begin_store",
     "begin_transcript",
+    "change_eval_log",
+    "check_free",
     "convert_eval_logs",
+    "edit_eval_log",
     "error_kind",
+    "finished_header",
+    "hold_eval_log",
     "index_eval_log",
     "join_location",
     "json_changes",
+    "kept_reductions",
     "list_eval_logs",
     "list_spills",
+    "new_provenance",
     "now_iso",
     "now_iso_seconds",
+    "open_log",
     "push_spill",
     "read_eval_log",
     "read_eval_log_sample",
@@ -157,6 +190,7 @@ __all__ = [
     "read_headers",
     "read_spill",
     "recover_eval_log",
+    "scored_samples",
     "span",
     "span_id",
     "spill_folder",
@@ -168,6 +202,7 @@ __all__ = [
     "transcript",
     "use_store",
     "use_transcript",
+    "write_edited_log",
     "write_eval_log",
     "write_log_dir_manifest",
 ]

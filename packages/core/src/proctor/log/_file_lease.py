@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from types import ModuleType
 
 from proctor.contracts import LogBusyError, LogLease
@@ -81,10 +81,19 @@ class FileLease(LogLease):
 
 
 @contextmanager
-def keeping_lease(name: str, successor: str) -> Iterator[None]:
-    """Rename ``successor`` over ``name`` in the block: the lease that this process has, if any, stays with the name."""
-    with _guard:
+def keeping_lease(name: str, successor: str, *, claim: bool = False) -> Iterator[None]:
+    """Rename ``successor`` over ``name`` in the block: the lease that this process has, if any, stays with the name.
+
+    With ``claim`` nobody else can change the file meanwhile, whether this process has a lease or not.
+
+    Raises:
+        LogBusyError: it was to be claimed, and somebody else has it.
+    """
+    with _guard, ExitStack() as stack:
         lease = _held.get(os.path.realpath(name))
+        if lease is None and claim:
+            lease = FileLease(name)
+            stack.callback(lease.close)
         with lease.moving(successor) if lease is not None else nullcontext():
             yield
 

@@ -83,9 +83,9 @@ class FileStore(LogStore):
                     os.fchmod(handle, path.stat().st_mode & 0o777)
                 os.fsync(handle)
                 written = _stat(os.fstat(handle))
-            if if_match is not None and self.stat(name).etag != if_match:
-                raise FileExistsError(errno.EEXIST, "somebody else has changed the log; read it again", name)
-            with keeping_lease(name, str(temporary)):
+            with keeping_lease(name, str(temporary), claim=if_match is not None):
+                if if_match is not None and self.stat(name).etag != if_match:
+                    raise FileExistsError(errno.EEXIST, "somebody else has changed the log; read it again", name)
                 os.replace(temporary, path)
         except BaseException:
             with suppress(FileNotFoundError):

@@ -424,7 +424,13 @@ def _derived(log: EvalLog, location: str) -> EvalLog:
     older = spec.config.__pydantic_extra__
     if older and "max_messages" in older:
         spec.config.message_limit = older.pop("max_messages")
-    tags, metadata = list(spec.tags or ()), dict(spec.metadata or {})
+    apply_updates(log)
+    return log
+
+
+def apply_updates(log: EvalLog) -> None:
+    """Bring ``tags`` and ``metadata`` up to date with what the run said and the edits since."""
+    tags, metadata = list(log.eval.tags or ()), dict(log.eval.metadata or {})
     for update in log.log_updates or ():
         for edit in update.edits:
             if edit.get("type") == "tags":
@@ -436,4 +442,3 @@ def _derived(log: EvalLog, location: str) -> EvalLog:
                 for key in edit.get("metadata_remove") or ():
                     metadata.pop(key, None)
     log.tags, log.metadata = tags, metadata
-    return log

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import PurePath
 from typing import Literal
 
-from proctor.contracts import UsageError
+from proctor.contracts import LogBusyError, UsageError
 from proctor.log._encode import encode_sample
 from proctor.log._json import encode
 from proctor.log._layout import header_json, json_log, sample_member, sample_order, start_json
 from proctor.log._list import list_eval_logs
 from proctor.log._location import join, store_for
 from proctor.log._log_file import SAMPLE, EvalFile, JsonFile, LogFile, open_log
+from proctor.log._spool import ReductionSpool, SampleSpool
 from proctor.log._summary import summary_fields
 from proctor.log._zip_format import ZSTD
 from proctor.log._zip_read import ZipReader
 from proctor.log._zip_write import ZipBuilder, member_name
 from proctor.schema import EvalLog, EvalSample
 
-__all__ = ["convert_eval_logs", "copy_members", "write_eval_log"]
+__all__ = ["convert_eval_logs", "copy_members", "edited_log", "write_eval_log"]
 
 _GROUP = 64  # samples that are encoded before they are compressed together
 
@@ -45,14 +47,16 @@ def write_eval_log(
         location: where; the place that the log was read from when not given.
         format: of the file; ``auto`` goes by the name.
         header_only: leave the samples as they are in the file.
-        if_match: the etag that the log must still have (``log.etag`` after reading), lest two editors undo each other.
+        if_match: the etag that the log must still have, lest two editors undo each other. When not given, a log that is
+            written where it was read from must be as it was then (``log.etag``); ``"*"`` writes it whatever is there.
 
     Returns:
         The location.
 
     Raises:
         UsageError: no location is known.
-        FileExistsError: somebody else has changed the log.
+        LogBusyError: a run writes the log, or somebody else edits it.
+        FileExistsError: somebody else has changed the log: read it again, and make the change again.
     """
     place = os.fspath(location) if location is not None else log.location
     if not place:
@@ -61,11 +65,18 @@ def write_eval_log(
     if kept is None:
         chunks = _chunks(log, log.samples, _format(place, format), _existing(log.location) if log.location else None)
     elif isinstance(kept, EvalFile):
-        chunks = _new_header(log, kept)
+        chunks = _edited_eval(kept, log, None, _reductions(log))
     else:
         chunks = json_log(log, (encode_sample(sample) for sample in kept.samples()), _reductions(log))
     store, name = store_for(place)
-    store.replace(name, chunks, if_match)
+    if if_match is None and place == log.location:
+        if_match = log.etag
+    with suppress(FileNotFoundError):  # a new log
+        if store.live(name):
+            raise LogBusyError(name)
+    stat = store.replace(name, chunks, None if if_match == "*" else if_match)
+    if place == log.location:
+        log.etag = stat.etag
     return place
 
 
@@ -115,7 +126,7 @@ def _eval_log(log: EvalLog, samples: Iterable[EvalSample], source: LogFile | Non
     yield from _tail(zip, log, _array(rows))
 
 
-def _array(rows: Sequence[bytes]) -> Iterator[bytes]:
+def _array(rows: Iterable[bytes]) -> Iterator[bytes]:
     yield b"["
     for index, row in enumerate(rows):
         yield b"," + row if index else row
@@ -151,15 +162,52 @@ def copy_members(zip: ZipBuilder, source: ZipReader, wanted: Callable[[str], boo
             yield from zip.add([(name, source.content(entry))])
 
 
-def _new_header(log: EvalLog, kept: EvalFile) -> Iterator[bytes]:
+def edited_log(
+    file: LogFile, log: EvalLog, samples: SampleSpool | None = None, reductions: ReductionSpool | None = None
+) -> Iterable[bytes]:
+    """The log in ``file`` with another header; its samples stay as they are, but for those in ``samples``.
+
+    Args:
+        file: the log.
+        log: the header.
+        samples: what takes the place of samples of the same id and epoch.
+        reductions: in the place of those that the log has; ``None`` keeps them.
+    """
+    if isinstance(file, EvalFile):
+        return _edited_eval(file, log, samples, None if reductions is None else reductions.chunks())
+    assert isinstance(file, JsonFile)
+    whole = file.whole()
+    raws = (
+        (samples and samples.content(sample.id, sample.epoch)) or encode_sample(sample)
+        for sample in sorted(whole.samples or (), key=sample_order)
+    )
+    return json_log(log, raws, _reductions(whole) if reductions is None else reductions.chunks())
+
+
+def _edited_eval(
+    file: EvalFile, log: EvalLog, samples: SampleSpool | None, reductions: Iterable[bytes] | None
+) -> Iterator[bytes]:
     zip = ZipBuilder()
-    replaced = {"header.json"} | ({"reductions.json"} if log.reductions is not None else set())
-    yield from copy_members(zip, kept.zip, lambda name: name not in replaced)
-    if log.reductions is not None:
-        yield from zip.add([("reductions.json", encode(log.reductions))])
+    gone = {"header.json"} | ({"reductions.json"} if reductions is not None else set())
+    if samples is not None:
+        gone |= {"summaries.json", *file.journal("summaries")}
+    yield from copy_members(zip, file.zip, lambda name: name not in gone and not (samples and name in samples))
+    if samples is not None:
+        for member in samples.members():
+            yield from zip.add_compressed([member])
+        for name in ("_journal/summaries/1.json", "summaries.json"):
+            yield from zip.add_streamed(name, _array(_edited_rows(file, samples)))
+    if reductions is not None:
+        yield from zip.add_streamed("reductions.json", reductions)
     yield from zip.add([("header.json", header_json(log))])
     yield bytes(zip.directory)
     yield zip.end()
+
+
+def _edited_rows(file: EvalFile, samples: SampleSpool) -> Iterator[bytes]:
+    """The summaries of all samples in their order; of one that stands there twice, the last counts."""
+    for row in file.rows():
+        yield samples.summary(row["id"], row["epoch"]) or encode(row)
 
 
 def convert_eval_logs(

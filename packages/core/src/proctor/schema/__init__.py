@@ -53,7 +53,9 @@ from proctor.schema._log import (
     EvalStatus,
     HeadlineMetric,
     LogUpdate,
+    MetadataEdit,
     ModelConfig,
+    TagsEdit,
 )
 from proctor.schema._message import (
     MEDIA_REMOVED,
@@ -212,6 +214,7 @@ __all__ = [
     "LoggingMessage",
     "Logprob",
     "Logprobs",
+    "MetadataEdit",
     "ModelCall",
     "ModelConfig",
     "ModelEvent",
@@ -235,6 +238,7 @@ __all__ = [
     "StateEvent",
     "StopReason",
     "StoreEvent",
+    "TagsEdit",
     "ToolCall",
     "ToolCallContent",
     "ToolCallError",

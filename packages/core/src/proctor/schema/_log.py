@@ -31,7 +31,9 @@ __all__ = [
     "EvalStatus",
     "HeadlineMetric",
     "LogUpdate",
+    "MetadataEdit",
     "ModelConfig",
+    "TagsEdit",
 ]
 
 EvalStatus: TypeAlias = Literal["started", "success", "cancelled", "error"]
@@ -236,6 +238,22 @@ class EvalSampleReductions(Record):
     scorer: str
     reducer: str | None = None
     samples: list[EvalSampleScore] = Field(default_factory=list)
+
+
+class TagsEdit(Record):
+    """Tags that are added to a log, and those that are taken away."""
+
+    type: Literal["tags"] = "tags"
+    tags_add: list[str] = Field(default_factory=list)
+    tags_remove: list[str] = Field(default_factory=list)
+
+
+class MetadataEdit(Record):
+    """Metadata keys that are set in a log, and those that are taken away."""
+
+    type: Literal["metadata"] = "metadata"
+    metadata_set: dict[str, Any] = Field(default_factory=dict)
+    metadata_remove: list[str] = Field(default_factory=list)
 
 
 class LogUpdate(Record):

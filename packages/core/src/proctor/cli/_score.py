@@ -1,0 +1,122 @@
+"""``proctor score``: score the samples of a log anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from proctor.cli._params import EvalCommand, EvalParameter, eval_parameters
+from proctor.cli._root import EXIT_CODES
+from proctor.cli._running import CONTEXT, common_parameters, merged_options, own_output
+
+__all__ = ["score_command"]
+
+_HELP = """Score the samples of the log at LOG anew, without running them.
+
+Samples that failed stay without a score. The scored log is written beside the old one, as <name>-scored, unless
+--overwrite or --output-file says otherwise. Model-graded scorers ask the models of the log, or those named here.
+
+\b
+Examples:
+  proctor score logs/quiz.eval --scorer f1
+  proctor score logs/quiz.eval --scorer judge.py@strict -S partial=true \\
+      --model-role grader=openai/gpt-5 --action overwrite --overwrite
+"""
+_OPTIONS = (  # as SCORE_OPTIONS of the engine, which help and completion must not import
+    "model_roles", "model_args", "model_config", "model_base_url", "epochs_reducer", "max_samples", "max_connections",
+    "adaptive_connections", "max_rpm", "max_tpm", "share", "max_retries", "timeout", "attempt_timeout",
+    "max_subprocesses", "async_backend", "log_model_api", "log_images", "plugins", "disable_plugins",
+)  # fmt: skip
+_PARTLY = 3  # exit code: finished, but scorers failed on samples
+
+
+def _scorer_args(texts: Sequence[str]) -> Mapping[str, Any]:
+    from proctor.schema import parse_option
+
+    return parse_option("solver_args", list(texts)) if texts else {}
+
+
+def _run(
+    log: str,
+    scorer: Sequence[str],
+    scorer_args: Sequence[str],
+    metric: Sequence[str],
+    action: str,
+    output: str | None,
+    overwrite: bool,
+    model: str | None,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    from proctor.cli._summary import summary_json
+    from proctor.display import report_text, unit_from_log
+    from proctor.engine import score
+    from proctor.scorer import declared_metrics
+
+    missing: list[str] = []
+    metrics = declared_metrics([{"name": name} for name in metric], missing) if metric else None
+    if missing:
+        raise click.UsageError(f"--metric {missing[0]}: there is no metric of that name")
+    with own_output(as_json):
+        header = score(
+            log,
+            list(scorer) or None,
+            scorer_args=_scorer_args(scorer_args),
+            metrics=metrics,
+            action=action,  # type: ignore[arg-type]  # click has checked it
+            output=output,
+            overwrite=overwrite,
+            model=model,
+            **merged_options(given),
+        )
+    failed = unit_from_log(header).outcomes.get("unscored:scoring_failed", 0)
+    code = _PARTLY if failed else 0
+    if as_json:
+        click.echo(summary_json([header], code))
+    else:
+        for line in report_text([unit_from_log(header)]):
+            click.echo(line)
+    return code
+
+
+def _epilog() -> str:
+    meanings = dict(EXIT_CODES)
+    lines = [("0", "done"), ("2", meanings["2"]), (str(_PARTLY), "done, but a scorer failed on some samples")]
+    return "\n".join(["\b", "Exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in lines)])
+
+
+def _parameters() -> list[click.Parameter]:
+    return [
+        click.Argument(["log"], type=click.Path()),
+        click.Option(
+            ["--scorer"],
+            multiple=True,
+            metavar="NAME|FILE@NAME",
+            help="A scorer; repeat it. Those of the log if not given.",
+        ),
+        click.Option(["-S", "scorer_args"], multiple=True, metavar="NAME=VALUE", help="An argument of the scorer."),
+        click.Option(["--metric"], multiple=True, metavar="NAME", help="A metric in place of the scorer's own."),
+        click.Option(
+            ["--action"],
+            type=click.Choice(["append", "overwrite"]),
+            default="append",
+            show_default=True,
+            help="Keep the scores that are there, or have the new ones take their place.",
+        ),
+        click.Option(["--output-file", "output"], metavar="FILE", help="Where the scored log goes."),
+        click.Option(
+            ["--overwrite"], is_flag=True, help="Write into the log itself, or over what is at --output-file."
+        ),
+        click.Option(
+            ["--model"], metavar="PROVIDER/MODEL", help="Who grades, in place of the model that was evaluated."
+        ),
+        *(param for param in eval_parameters() if isinstance(param, EvalParameter) and param.name in _OPTIONS),
+        *common_parameters(),
+    ]
+
+
+score_command = EvalCommand(
+    name="score", callback=_run, help=_HELP, epilog=_epilog(), params=_parameters(), context_settings=dict(CONTEXT)
+)

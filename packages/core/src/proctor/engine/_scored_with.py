@@ -1,0 +1,90 @@
+"""What a log is scored with unless somebody says otherwise: its own scorers and models, made again from its header."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from proctor.contracts import UsageError
+from proctor.engine._load import find_tasks
+from proctor.engine._options import RunOptions
+from proctor.engine._plan import resolve_roles
+from proctor.model import GenerateConfig, Model, check_base_url, make_model
+from proctor.registry import create
+from proctor.schema import REMOVED, EvalLog, EvalScorer, ModelConfig
+from proctor.scorer import Scorer
+
+__all__ = ["log_models", "log_scorers"]
+
+
+def log_scorers(header: EvalLog) -> list[Scorer]:
+    """The scorers that the log declares, with the code of its task's file when they are not known.
+
+    Raises:
+        UsageError: there are none, or their code is not at hand.
+    """
+    declared = header.eval.scorers or []
+    if not declared:
+        raise UsageError("the log declares no scorer: name one with --scorer NAME or --scorer FILE@NAME.")
+    try:
+        return [_made(one) for one in declared]
+    except LookupError:
+        file = header.eval.task_file
+        if file and Path(file).is_file():
+            find_tasks(file)
+    try:
+        return [_made(one) for one in declared]
+    except LookupError as error:
+        raise UsageError(
+            f"the log's scorers can't be made here ({error.args[0]}): name one with --scorer FILE@NAME, or run this "
+            "in the folder in which the log was made."
+        ) from error
+
+
+def _made(declared: EvalScorer) -> Scorer:
+    scorer: Scorer = create("scorer", declared.name, **(declared.options or {}))
+    return scorer
+
+
+def log_models(header: EvalLog, named: str | None, options: RunOptions) -> tuple[Model | None, dict[str, Model]]:
+    """The model that was evaluated and those in roles, as the log has them and the options change them.
+
+    A model of the log's own that can't be made here (its key or provider is missing) is left out: a scorer that asks
+    for it says so.
+
+    Raises:
+        UsageError: a model that was asked for can't be made.
+    """
+    spec = header.eval
+    if named is not None:
+        base_url = check_base_url(options.model_base_url, "--model-base-url")
+        model: Model | None = make_model(named, options.model_args, base_url=base_url)
+    else:
+        settings = ModelConfig(
+            model=spec.model, config=spec.model_generate_config, base_url=spec.model_base_url, args=spec.model_args
+        )
+        model = _from_log(settings)
+    roles: dict[str, Model] = {}
+    for role, configs in (spec.model_roles or {}).items():
+        config = configs[0] if isinstance(configs, list) else configs
+        if role not in options.model_roles and (made := _from_log(config, role)) is not None:
+            roles[role] = made
+    roles |= resolve_roles(options.model_roles)
+    return model and model.with_config(options.config), roles
+
+
+def _from_log(settings: ModelConfig, role: str | None = None) -> Model | None:
+    if settings.model in ("none", "none/none"):
+        return None
+    args = _without_secrets(settings.args)
+    config = GenerateConfig(**_without_secrets(settings.config.to_dict()))
+    try:
+        return make_model(settings.model, args, role=role, config=config, base_url=settings.base_url)
+    except UsageError:
+        return None
+
+
+def _without_secrets(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What the log kept of arguments; those that are secret come from the environment again."""
+    return {name: value for name, value in values.items() if value != REMOVED}
