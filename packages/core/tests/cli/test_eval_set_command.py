@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 import pytest
 from child_processes import running
+from run_status import until
 
 from proctor.cli import main
+from proctor.log import read_eval_log_sample_summaries
 
 TASKS = '''
 from pathlib import Path
@@ -182,21 +184,26 @@ def waiting(folder: Path, backend: str) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_second_one_is_refused_and_what_was_interrupted_goes_on(folder: Path, call: Call, backend: str) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_second_one_is_refused_and_what_was_stopped_goes_on(
+    folder: Path, call: Call, backend: str, number: signal.Signals
+) -> None:
     with waiting(folder, backend) as process:
         second = call(*a_set(task="waits"))
         assert second.returncode == 2
         assert f"the eval set in set is being run by process {process.pid}" in second.stderr
-        process.send_signal(signal.SIGINT)
+        for log in (folder / "set").glob("*.eval"):
+            until(lambda log=log: len(read_eval_log_sample_summaries(str(log))) == 2)  # acknowledged
+        process.send_signal(number)
         output, _ = process.communicate(timeout=60)
-    assert process.returncode == 130, output
+    assert process.returncode == (-number if number == signal.SIGKILL else 128 + number), output
     assert "Traceback" not in output
 
     (folder / "go").touch()
     again = call(*a_set("--async-backend", backend, task="waits"))
     assert again.returncode == 0, again.stderr
     assert again.stdout.splitlines()[0] == "2 units (a task with a model): 2 resumes"
-    assert "  resumes  waits · mock/a · 2 / 5 done" in again.stdout
+    assert "  resumes  waits · mock/a · 2 / 5 done (3 " in again.stdout
     asked = Counter((folder / "asked.txt").read_text().splitlines())
     # What was done is never asked for twice; what was cut short is asked for once more.
     assert asked == {f"mock/{m} {n}": 1 if n <= 2 else 2 for m in "ab" for n in range(1, 6)}

@@ -94,6 +94,7 @@ def test_what_is_complete_is_not_asked_again(run: Run, folder: Path) -> None:
 def test_a_dry_run_shows_the_plan_and_changes_nothing(run: Run, folder: Path) -> None:
     result = run(quiz(), dry_run=True)
     assert (result.logs, result.exit_code, states(result.plan)) == ([], 0, [("quiz", "new", 0)])
+    assert not result.success
     assert not folder.exists() and not asked
 
 
@@ -264,6 +265,19 @@ def test_a_unit_that_somebody_else_goes_on_with_is_refused(run: Run) -> None:
     index.release()
     assert not asked
     assert run([quiz(), quiz("other")]).exit_code == 0
+
+
+def test_logs_that_wait_to_be_sent_are_sent_first(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spills = folder.parent / "spills"
+    spills.mkdir()
+    monkeypatch.setenv("PROCTOR_SPILL_DIR", str(spills))
+    (spills / "a.eval").touch()
+    note = {"path": str(spills / "a.eval"), "location": f"{folder}/a.eval", "reason": "no route to host"}
+    (spills / "a.eval.push").write_text(json.dumps(note))
+    with pytest.raises(UsageError, match=r"a.eval\), .*`proctor log push --all` first"):
+        run(quiz())
+    assert not asked
+    assert run(quiz(), log_dir=f"{folder}-2").exit_code == 0
 
 
 def test_a_unit_starts_again_while_another_still_runs(run: Run) -> None:

@@ -49,7 +49,7 @@ def set_json(plan: Mapping[str, Any], result: SetResult | None) -> str:
     """
     end = {
         "exit_code": 2 if result is None else result.exit_code,
-        "success": result is not None and result.exit_code == 0,
+        "success": result is not None and result.success,
         "eval_set_id": None if result is None else result.eval_set_id,
         "plan": plan,
         "logs": [] if result is None else [_unit(log) for log in result.logs],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any, Unpack
 
 from proctor.contracts import UsageError
 from proctor.engine import Agenda, Retries, TaskLike, Unit, eval_spec, outside_a_loop, run
-from proctor.log import write_log_dir_manifest
+from proctor.log import join_location, list_spills, write_log_dir_manifest
 from proctor.model import Model
 from proctor.schema import EvalLog, EvalSetOptions, EvalSpec, check_options, set_option_table
 from proctor.sets._clean import delete_superseded
@@ -42,6 +43,11 @@ class SetResult:
     exit_code: int
     cleaned: tuple[str, ...] = ()
 
+    @property
+    def success(self) -> bool:
+        """Whether every unit is complete; after a dry run, whether nothing would run."""
+        return self.exit_code == 0 and (bool(self.logs) or self.plan.finished)
+
 
 def eval_set(
     tasks: TaskLike | Sequence[TaskLike],
@@ -70,7 +76,7 @@ def eval_set(
     """
     outside_a_loop("eval_set()", "call it in a thread (`await anyio.to_thread.run_sync(...)`)")
     result = run_set(tasks, model, options)
-    return result.exit_code == 0, result.logs
+    return result.success, result.logs
 
 
 def run_set(
@@ -140,7 +146,7 @@ class _SetRun:
         self.plan = make_set_plan(units, scan_folder(self._log_dir))
         if self._show is not None:
             self._show(self.plan)
-        if reason := refusal(self.plan, self._log_dir, new=own.get("on_change") == "new"):
+        if reason := _unsent(self._log_dir) or refusal(self.plan, self._log_dir, new=own.get("on_change") == "new"):
             raise UsageError(reason)
         if self.dry:
             return Agenda()
@@ -161,8 +167,24 @@ class _SetRun:
     def finish(self, logs: list[EvalLog], exit_code: int) -> SetResult:
         """Delete what is superseded, when that was asked for, and write down what there is; blocks."""
         cleaned = delete_superseded(self._log_dir, logs) if self._own.get("clean") else ()
-        write_log_dir_manifest(self._log_dir)
+        try:
+            write_log_dir_manifest(self._log_dir)
+        except OSError as error:  # the logs are there, which is what counts
+            warnings.warn(f"logs.json could not be written to {self._log_dir}: {error}", stacklevel=2)
         return SetResult(self.id, self.plan, logs, exit_code, tuple(cleaned))
+
+
+def _unsent(log_dir: str) -> str | None:
+    """Why a set must wait for logs that its store could not take; ``None`` when there are none on this machine."""
+    folder = join_location(log_dir, "")
+    waiting = [spill.path for spill in list_spills() if spill.location.startswith(folder)]
+    if not waiting:
+        return None
+    named = waiting[0] if len(waiting) == 1 else f"{waiting[0]} and {len(waiting) - 1} more"
+    return (
+        f"logs of {log_dir} are still on this machine ({named}), and the samples in them would be paid for again: send "
+        "them with `proctor log push --all` first"
+    )
 
 
 def _spec(each: SetUnit) -> EvalSpec:
