@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
+import boto3
 import pytest
+from botocore.loaders import create_loader
+from botocore.retries.standard import ExponentialBackoff
 from moto.server import ThreadedMotoServer
 
 from proctor_log_s3._store import S3Store
@@ -42,6 +45,21 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_loader() -> Iterator[None]:
+    """Every client of the SDK reads the same 700 KB of JSON about S3; here they read it once."""
+    with pytest.MonkeyPatch.context() as patch:
+        loader = create_loader()
+        patch.setattr("botocore.session.create_loader", lambda path=None: loader)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK tries again at once."""
+    monkeypatch.setattr(ExponentialBackoff, "delay_amount", lambda self, context: 0.0)
+
+
 @pytest.fixture
 def proxy(upstream: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultProxy]:
     """What stands between; `AWS_ENDPOINT_URL` names it."""
@@ -53,8 +71,6 @@ def proxy(upstream: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultProxy
 @pytest.fixture
 def s3(upstream: str, credentials: None) -> Any:
     """A client of the SDK that talks to the server itself."""
-    import boto3
-
     return boto3.client("s3", endpoint_url=upstream, region_name="us-east-1")
 
 

@@ -22,6 +22,7 @@ __all__ = ["DEAD", "RENEW", "Lease", "holder_of", "lease_of"]
 
 RENEW = 30.0  # seconds between writes
 DEAD = 120.0  # seconds without one after which its writer counts as dead
+_LATEST = 1e11  # seconds since the epoch: what is no time can stand there, too
 _AGAIN = 5.0  # seconds until another try when the store did not answer
 
 
@@ -34,8 +35,13 @@ class Holder(NamedTuple):
 
     def refusal(self, name: str) -> LogBusyError:
         """The error for who wants the log, too."""
-        said = self.said
-        return LogBusyError(f"s3://{name}", host=said.get("host"), pid=said.get("pid"), since=said.get("since"))
+        host, pid, since = (self.said.get(field) for field in ("host", "pid", "since"))
+        return LogBusyError(
+            f"s3://{name}",
+            host=host if isinstance(host, str) else None,
+            pid=pid if isinstance(pid, int) else None,
+            since=since if isinstance(since, float) and 0 <= since < _LATEST else None,
+        )
 
 
 def lease_of(key: str) -> str:
