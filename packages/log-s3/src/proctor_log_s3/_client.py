@@ -81,8 +81,10 @@ def _make_client() -> Any:
         user_agent_extra="proctor",
         **settings,
     )
-    # A region is needed to sign, and other servers do not care which; AWS itself says where a bucket is.
-    return session.client("s3", region_name=session.region_name or "us-east-1", config=config)
+    # The SDK does not look at AWS_REGION, which all others do. A region is needed to sign; other servers do not care
+    # which, and AWS itself says where a bucket is.
+    region = os.environ.get("AWS_REGION") or session.region_name or "us-east-1"
+    return session.client("s3", region_name=region, config=config)
 
 
 def _style(session: Any, foreign: bool) -> str | None:

@@ -13,8 +13,8 @@ class EmptyRangeError(OSError):
     """No byte of the object is in the range that was asked for."""
 
 
-EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired"})
-"""Codes that say that other credentials would do."""
+EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired", "400"})
+"""Codes that say that other credentials would do; ``400`` is all that a HEAD hears, whose replies have no body."""
 
 _MISSING = frozenset({"NoSuchKey", "NoSuchUpload", "NotFound", "404"})
 _CHANGED = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412"})
@@ -84,7 +84,7 @@ def translated(error: Exception, name: str) -> OSError:
             where,
         )
     if code in EXPIRED:
-        return OSError(errno.EAGAIN, f"the credentials have expired ({code}); renew them", where)
+        return OSError(errno.EAGAIN, f"the credentials have expired, it seems ({code}); renew them", where)
     if code == "RequestTimeTooSkewed":
         return OSError(errno.EAGAIN, f"{skewed(error)}. Set the clock of this machine", where)
     if code in _BUSY:
