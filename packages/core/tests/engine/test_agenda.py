@@ -131,6 +131,49 @@ def test_a_complete_unit_is_not_run_and_stands_in_the_result(
     assert len(list(tmp_path.glob("*.eval"))) == 2
 
 
+PLUGIN = """
+from proctor.contracts import Observer, ObserverProvider
+from proctor.hookspecs import hookimpl
+
+class Attempts(Observer):
+    def task_start(self, event): self.note("start", event.unit, event.spec.task_id)
+    def sample_end(self, event): self.note("sample", event.unit, event.summary.id)
+    def task_end(self, event): self.note("end", event.unit, event.header.status)
+    def note(self, *words):
+        with open(FILE, "a") as file: file.write(" ".join(map(str, words)) + "\\n")
+
+@hookimpl
+def proctor_observers():
+    return [ObserverProvider(name="attempts", factory=lambda args: Attempts())]
+"""
+
+
+def test_observers_are_told_of_each_attempt_and_not_again_of_what_is_taken_over(
+    evaluate: Callable[..., RunResult], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    tries: Counter[str] = Counter()
+    noted = tmp_path / "noted.txt"
+    plugin = tmp_path / f"attempts_{request.node.callspec.id}.py"
+    plugin.write_text(f"FILE = {str(noted)!r}\n{PLUGIN}")
+    result = evaluate(
+        _task("quiz", fails(1, tries)),
+        Agenda(retries=AT_ONCE),
+        plugins=[str(plugin)],
+        observers=["attempts"],
+        continue_on_fail=True,
+        max_samples=1,
+    )
+    unit, id = result.units[0].id, result.logs[0].eval.task_id
+    assert noted.read_text().splitlines() == [
+        f"start {unit} {id}",
+        *(f"sample {unit} {n}" for n in (1, 2, 3)),
+        f"end {unit} error",
+        f"start {unit} {id}",
+        f"sample {unit} 1",
+        f"end {unit} success",
+    ]
+
+
 @given(st.integers(0, 2_000), st.just(0.0) | st.floats(1e-3, 1e6), st.floats(0, 1e6), st.integers(1, 3_000))
 def test_a_wait_doubles_up_to_the_longest(attempts: int, wait: float, longest: float, failed: int) -> None:
     rest = Retries(attempts, wait, longest).rest(failed)

@@ -46,7 +46,10 @@ class RunStart:
 
 @dataclass(frozen=True, slots=True)
 class TaskStart:
-    """A unit begins: its log exists and holds ``spec``."""
+    """A unit begins: its log exists and holds ``spec``.
+
+    In an eval set a unit that failed begins again, with a log of its own, and one that is complete does not begin.
+    """
 
     unit: str
     spec: EvalSpec
@@ -69,7 +72,7 @@ class SampleEnd:
 
 @dataclass(frozen=True, slots=True)
 class TaskEnd:
-    """A unit is done.
+    """A unit is done, or an attempt at it has failed.
 
     Args:
         unit: the unit.
