@@ -17,8 +17,19 @@ def named() -> Solver:
     return solve
 
 
-@task
-def asks(samples: int = 120, epochs: int = 1) -> Task:
+def _task(first: int, samples: int, epochs: int) -> Task:
     """Questions of uneven length, some of which the server answers wrongly."""
-    questions = [Sample(id=n, input="why? " * (1 + n % 7 * 40), target="yes") for n in range(1, samples + 1)]
+    ids = range(first, first + samples)
+    questions = [Sample(id=n, input="why? " * (1 + n % 7 * 40), target="yes") for n in ids]
     return Task(dataset=questions, solver=[named(), generate()], scorer=includes(), epochs=epochs)
+
+
+@task
+def asks(samples: int = 60, epochs: int = 2) -> Task:
+    return _task(1, samples, epochs)
+
+
+@task
+def more(samples: int = 60, epochs: int = 2) -> Task:
+    """With other ids, so that they say which task a sample is of."""
+    return _task(1001, samples, epochs)

@@ -21,8 +21,10 @@ def main() -> int:
     parser.add_argument("count", nargs="?", type=int, default=50, help="evaluations that are killed")
     parser.add_argument("first", nargs="?", type=int, default=0, help="seed of the first")
     parser.add_argument("--s3", action="store_true", help="logs in an object store behind a proxy that breaks things")
-    parser.add_argument("--keep", metavar="DIR", help="where logs and outputs stay")
+    parser.add_argument("--keep", metavar="DIR", help="an empty folder where logs and outputs stay")
     given = parser.parse_args()
+    if given.keep and os.path.exists(given.keep) and os.listdir(given.keep):
+        parser.error(f"{given.keep} is not empty")
     outcomes: list[Outcome] = []
     with ExitStack() as stack:
         folder = Path(given.keep or stack.enter_context(tempfile.TemporaryDirectory()))

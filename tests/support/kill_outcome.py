@@ -55,7 +55,7 @@ class Judge:
 
     def play(self, plan: Plan, place: Place | None = None) -> Outcome:
         """Kill and resume as the plan says, then resume to the end."""
-        wanted, size = self._alone(plan.format, plan.samples, plan.epochs)
+        wanted, sizes = self._alone(plan.format, plan.set)
         self._server.fresh()
         world = World(self._folder / f"{plan.seed}-{type(place).__name__}", self._server, plan, place)
         outcome = Outcome(plan)
@@ -69,8 +69,7 @@ class Judge:
                 break
             outcome.lost += len(world.lost())
             if len(outcome.kept) == 1:
-                for location in world.logs:
-                    outcome.faults += world.check_readable(location) + world.check_recovered(location)
+                outcome.faults += world.check_readable() + world.check_recovered()
         code = world.go_on()
         outcome.asked = self._server.asked.total()
         outcome.lost += len(world.lost())
@@ -80,29 +79,34 @@ class Judge:
         if code != 0:
             outcome.faults.append(f"the last one failed: exit code {code}\n{world.output}")
             return outcome
-        last = world.logs[-1]
-        outcome.size = _size(world.place.log_dir, last) / size
+        found = _sizes(world)
+        outcome.size = max(found[task] / sizes[task] for task in sizes) if found.keys() == sizes.keys() else 0.0
         if outcome.size > LARGER:
             outcome.faults.append("the log is too big")
-        outcome.faults += _differences(_results(read_eval_log(last)), wanted)
+        outcome.faults += _differences(_results(world), wanted)
         return outcome
 
-    def _left_alone(self, format: str, samples: int, epochs: int) -> tuple[dict[str, Any], int]:
-        plan = Plan(0, format, "asyncio", 1, (), samples, epochs)
-        world = World(self._folder / f"alone-{format}-{samples}-{epochs}", self._server, plan)
+    def _left_alone(self, format: str, set: bool) -> tuple[dict[str, Any], dict[str, int]]:
+        plan = Plan(1, format, "asyncio", 1, (), set)
+        world = World(self._folder / f"alone-{format}{'-set' if set else ''}", self._server, plan)
         assert world.evaluate() == 0, world.output
-        [location] = world.logs
-        results = _results(read_eval_log(location))
-        assert len(results["scores"]) == plan.total
-        return results, _size(world.place.log_dir, location)
+        results = _results(world)
+        assert sum(len(one["scores"]) for one in results.values()) == plan.total
+        return results, _sizes(world)
 
 
-def _size(log_dir: str, location: str) -> int:
-    return next(info.size for info in list_eval_logs(log_dir) if info.name == location)
+def _sizes(world: World) -> dict[str, int]:
+    """Of the newest log of each task, in bytes."""
+    sizes = {info.name: info.size for info in list_eval_logs(world.place.log_dir)}
+    return {task: sizes[location] for task, location in world.last().items()}
 
 
-def _results(log: EvalLog) -> dict[str, Any]:
-    """What a log comes to: its status, its metrics, and each sample's score."""
+def _results(world: World) -> dict[str, dict[str, Any]]:
+    """What the newest log of each task comes to: its status, its metrics, and each sample's score."""
+    return {task: _result(read_eval_log(location)) for task, location in world.last().items()}
+
+
+def _result(log: EvalLog) -> dict[str, Any]:
     results = log.results
     metrics = {
         f"{score.name}/{name}": metric.value
@@ -114,9 +118,16 @@ def _results(log: EvalLog) -> dict[str, Any]:
     return {"status": log.status, "counts": counts, "metrics": metrics, "scores": scores}
 
 
-def _differences(results: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """In what two results differ; metrics may by 1e-9."""
-    found = [f"{name} differ" for name in ("status", "counts", "scores") if results[name] != wanted[name]]
-    mine, theirs = results["metrics"], wanted["metrics"]
-    same = mine.keys() == theirs.keys() and all(math.isclose(mine[name], theirs[name], abs_tol=1e-9) for name in mine)
-    return found if same else [*found, f"metrics: {mine}, not {theirs}"]
+def _differences(found: dict[str, dict[str, Any]], wanted: dict[str, dict[str, Any]]) -> list[str]:
+    """In what results differ; metrics may by 1e-9."""
+    if found.keys() != wanted.keys():
+        return [f"logs of {sorted(found)}, not of {sorted(wanted)}"]
+    faults = []
+    for task, right in wanted.items():
+        faults += [
+            f"{name} of {task} differ" for name in ("status", "counts", "scores") if found[task][name] != right[name]
+        ]
+        mine, theirs = found[task]["metrics"], right["metrics"]
+        if mine.keys() != theirs.keys() or not all(math.isclose(mine[one], theirs[one], abs_tol=1e-9) for one in mine):
+            faults.append(f"metrics of {task}: {mine}, not {theirs}")
+    return faults

@@ -37,20 +37,29 @@ class Plan:
     backend: str
     buffer: int
     moments: tuple[Moment, ...]
+    set: bool = False
+    """Two tasks by ``proctor eval-set``, each of half as many samples."""
     samples: int = 60
     epochs: int = 2
 
     @property
     def total(self) -> int:
-        """Samples times epochs."""
+        """Samples of all tasks, times epochs."""
         return self.samples * self.epochs
 
+    @property
+    def clean(self) -> bool:
+        """Whether a set deletes the logs of earlier attempts at its end."""
+        return self.set and self.seed % 2 == 0
+
     def __str__(self) -> str:
-        return f"{self.seed:3} {self.format:4} {self.backend:7} {', then '.join(map(str, self.moments))}"
+        command = f"set{' --clean' if self.clean else ''}" if self.set else "eval"
+        moments = ", then ".join(map(str, self.moments))
+        return f"{self.seed:3} {command:11} {self.format:4} {self.backend:7} {moments}"
 
 
 def plan_of(seed: int, *, remote: bool = False) -> Plan:
-    """The plan of a seed: two of five are killed a second time, in the resume, and one of these a third time.
+    """The plan of a seed: every other one is killed again in its resume, some a third time; one of three is a set.
 
     Args:
         seed: any number.
@@ -60,9 +69,9 @@ def plan_of(seed: int, *, remote: bool = False) -> Plan:
     kinds = REMOTE if remote else KINDS
     format, backend = "json" if seed % 4 == 3 else "eval", random.choice(["asyncio", "trio"])
     buffer = random.choice([1, 1, 1, 10])
-    times = 1 + (seed % 5 in (1, 3)) + (seed % 10 == 1)
+    times = 1 + seed % 2 + (seed % 10 == 1)
     chosen = [kinds[seed % len(kinds)], *random.choices(kinds, k=times - 1)]
-    plan = Plan(seed, format, backend, buffer, ())
+    plan = Plan(seed, format, backend, buffer, (), set=seed % 3 == 2)
     left, moments = plan.total, []
     for kind in chosen:
         moments.append(_moment(kind, left, random))

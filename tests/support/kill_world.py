@@ -59,28 +59,33 @@ class World:
     # Processes
 
     def evaluate(self, at: Moment | None = None) -> int:
-        """A new run, killed ``at`` a moment; its exit code (negative: the signal)."""
+        """A new run, or the set from its beginning or from where it is; killed ``at`` a moment.
+
+        Returns:
+            Its exit code (negative: the signal).
+        """
         plan = self.plan
-        words = ["eval", str(HERE / "asks.py"), "--model", "openai/gpt-4o-mini", "--log-format", plan.format]
-        words += ["-T", f"samples={plan.samples}", "-T", f"epochs={plan.epochs}", "--log-dir", self.place.log_dir]
-        words += ["--log-buffer", str(plan.buffer), "--max-connections", "5"]
-        return self._process([*words, "--async-backend", plan.backend], at)
+        command, tasks, samples = ("eval-set", "", plan.samples // 2) if plan.set else ("eval", "@asks", plan.samples)
+        words = [command, f"{HERE / 'asks.py'}{tasks}", "--model", "openai/gpt-4o-mini"]
+        words += ["-T", f"samples={samples}", "-T", f"epochs={plan.epochs}"]
+        return self._process([*words, *self._options(), *(["--clean"] if plan.clean else [])], at)
 
     def resume(self, location: str, at: Moment | None = None) -> int:
         """``proctor eval-retry`` of a log, killed ``at`` a moment."""
-        words = ["eval-retry", location, "--log-dir", self.place.log_dir, "--max-connections", "5"]
-        words += ["--log-format", self.plan.format, "--log-buffer", str(self.plan.buffer)]
-        return self._process([*words, "--async-backend", self.plan.backend], at)
+        return self._process(["eval-retry", location, *self._options()], at)
 
     def go_on(self, at: Moment | None = None) -> int:
-        """What a person does next: resume the newest log that holds anything, or begin anew when there is none."""
-        for location in reversed(self.logs):
-            try:
+        """What a person does next: the set again, or a resume of the newest log that holds anything."""
+        for location in () if self.plan.set else reversed(self.logs):
+            with suppress(BadLogError):
                 read_eval_log(location, header_only=True)
-            except BadLogError:
-                continue
-            return self.resume(location, at)
+                return self.resume(location, at)
         return self.evaluate(at)
+
+    def _options(self) -> list[str]:
+        plan = self.plan
+        words = ["--log-dir", self.place.log_dir, "--log-format", plan.format, "--log-buffer", str(plan.buffer)]
+        return [*words, "--max-connections", "5", "--async-backend", plan.backend]
 
     def _process(self, words: Sequence[str], at: Moment | None) -> int:
         self._processes += 1
@@ -113,39 +118,49 @@ class World:
         self.output = said.read_text()
         self.acknowledged |= _keys(witness)
         found = [info.name for info in list_eval_logs(self.place.log_dir, descending=False)]
+        self.logs = [name for name in self.logs if name in found]  # a set may have deleted some
         self.logs += [name for name in found if name not in self.logs]
         return code
 
+    def last(self) -> dict[str, str]:
+        """The newest log of each task."""
+        found: dict[str, str] = {}
+        for location in self.logs:
+            with suppress(BadLogError):
+                found[read_eval_log(location, header_only=True).eval.task] = location
+        return found
+
     # What must hold
 
-    def check_readable(self, location: str) -> list[str]:
-        """What is wrong with the log of a killed run: every acknowledged sample is there for every way of reading."""
-        try:
-            log = read_eval_log(location)
-        except BadLogError as error:  # killed before its beginning was written
-            return [f"it can't be read: {error}"] if self.acknowledged else []
-        faults = self._missing("the log", {(int(one.id), one.epoch) for one in log.samples or ()})
-        rows = {(int(row.id), row.epoch) for row in read_eval_log_sample_summaries(location)}
-        faults += self._missing("its summaries", rows)
-        if read_eval_log(location, header_only=True).eval.task != "asks":
-            faults.append("its header is another's")
-        known = sorted(self.acknowledged)
-        for id, epoch in Random(self.plan.seed).sample(known, min(ONE_BY_ONE, len(known))):
-            if not read_eval_log_sample(location, id, epoch).scores:
-                faults.append(f"sample {id}/{epoch} has no score")
-        return faults
+    def check_readable(self) -> list[str]:
+        """What is wrong with the logs after the first kill: all that was acknowledged is there, however it is read."""
+        whole, rows, faults = set[Key](), set[Key](), list[str]()
+        for location in self.logs:
+            try:
+                log = read_eval_log(location)
+            except BadLogError:  # killed before its beginning was written
+                continue
+            keys = {(int(one.id), one.epoch) for one in log.samples or ()}
+            whole |= keys
+            rows |= {(int(row.id), row.epoch) for row in read_eval_log_sample_summaries(location)}
+            known = sorted(keys & self.acknowledged)
+            for id, epoch in Random(self.plan.seed).sample(known, min(ONE_BY_ONE, len(known))):
+                if not read_eval_log_sample(location, id, epoch).scores:
+                    faults.append(f"sample {id}/{epoch} has no score")
+        return faults + self._missing("the logs", whole) + self._missing("their summaries", rows)
 
-    def check_recovered(self, location: str) -> list[str]:
-        """What is wrong with that log after its recovery."""
-        target = str(self.folder / f"recovered-{self._processes}{Path(location).suffix}")
-        try:
-            recover_eval_log(location, target)
-        except (BadLogError, UsageError) as error:
-            if self.acknowledged and "there is nothing to recover" not in str(error):
-                return [f"it can't be recovered: {error}"]
-            return []
-        found = {(int(one.id), one.epoch) for one in read_eval_log(target).samples or ()}
-        return self._missing("the recovered log", found)
+    def check_recovered(self) -> list[str]:
+        """What is wrong with these logs after their recovery."""
+        found = set[Key]()
+        for number, location in enumerate(self.logs):
+            target = str(self.folder / f"recovered-{number}{Path(location).suffix}")
+            try:
+                recover_eval_log(location, target)
+            except (BadLogError, UsageError):  # nothing is in it, or it is whole
+                target = location
+            with suppress(BadLogError):
+                found |= {(int(one.id), one.epoch) for one in read_eval_log(target).samples or ()}
+        return self._missing("what was recovered", found)
 
     def lost(self) -> set[Key]:
         """What is in none of the logs, though it was acknowledged."""
