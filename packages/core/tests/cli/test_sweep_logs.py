@@ -31,15 +31,15 @@ def test_the_list_of_logs_names_what_differs(capsys: pytest.CaptureFixture[str])
         line.partition("success")[2].split(" logs/")[0].split() for line in capsys.readouterr().out.splitlines()
     )
     assert [" ".join(words) for words in lines] == [
-        "guess word=Default mock/model 1/1 accuracy 1.000",
-        "guess word=else mock/model 1/1 accuracy 0.000",
+        "1/1 guess word=Default mock/model accuracy 1.000",
+        "1/1 guess word=else mock/model accuracy 0.000",
     ]
 
 
 def test_a_log_without_scores_has_the_count_of_its_samples(capsys: pytest.CaptureFixture[str]) -> None:
     eval(guess("a"), model="mock/model", display="none", log_dir="unscored", score=False)
     assert main(["log", "list", "--log-dir", "unscored"]) == 0
-    assert "guess mock/model 1/1  unscored" in capsys.readouterr().out
+    assert "success    1/1              guess mock/model  unscored" in capsys.readouterr().out
 
 
 def test_the_label_is_in_the_header(capsys: pytest.CaptureFixture[str]) -> None:

@@ -120,6 +120,19 @@ def test_metrics_whose_code_is_not_at_hand_stay_and_are_called_stale(tmp_path: P
     assert _own(header)["outcomes"]["invalidated"] == 1
 
 
+def test_scores_that_no_scorer_gave_keep_their_metrics_and_are_called_stale(log: str) -> None:
+    read = read_eval_log(log)
+    assert read.reductions is not None
+    added = _results(read).scores[0].model_copy(update={"name": "mood", "scorer": "mood"})
+    _results(read).scores.append(added)
+    read.reductions.append(read.reductions[0].model_copy(update={"scorer": "mood"}))
+    write_eval_log(read)
+    made = invalidate_samples(log, [(1, None)])
+    assert _results(made).scores[1] == added
+    assert _own(made)["stale"] == ["mood"]
+    assert [one.scorer for one in read_eval_log(log).reductions or ()] == ["includes", "mood"]
+
+
 def test_a_log_without_samples_can_not_be_edited_so(tmp_path: Path) -> None:
     task = Task(dataset=sums(2), scorer=includes(), name="sums")
     [made] = eval(task, model=answers(), display="none", log_dir=str(tmp_path), log_samples=False)

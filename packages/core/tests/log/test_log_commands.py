@@ -27,11 +27,39 @@ def test_list_shows_what_each_file_is(capsysbinary: Any, tmp_path: Path) -> None
     code, out, _ = run(capsysbinary, "list", "--log-dir", tmp_path, "--absolute")
     assert code == 0
     lines = {Path(line.split()[-1]).name: line for line in out.splitlines()}
-    assert "success" in lines["good.eval"] and "3/3 accuracy 1" in lines["good.eval"]
+    assert all(word in lines["good.eval"] for word in ("success    3/3 ", " accuracy 1"))
     assert "not a log" in lines["bad.eval"] and "empty" in lines["empty.eval"]
     code, out, _ = run(capsysbinary, "list", "--log-dir", tmp_path, "--json", "--status", "success")
     (found,) = json.loads(out)
     assert found["task"] == "simple_success" and found["type"] == "file"
+    assert (found["status"], found["scored"], found["total"], found["partial"]) == ("success", 3, 3, False)
+    assert found["outcomes"] == {} and found["tags"] == []
+    every = json.loads(run(capsysbinary, "list", "--log-dir", tmp_path, "--json")[1])
+    assert {Path(one["name"]).name: one["status"] for one in every} == {
+        "good.eval": "success",
+        "bad.eval": None,
+        "empty.eval": None,
+    }
+
+
+def test_edits_and_scores_by_command(capsysbinary: Any, tmp_path: Path) -> None:
+    log = tmp_path / "quiz.eval"
+    log.write_bytes((LOGS / "multi_scorer.eval").read_bytes())
+    said = run(capsysbinary, "edit", log, "--add-tag", "good", "--set", "n=1", "--author", "ann", "--json")[1]
+    assert json.loads(said)["tags"] == ["good"] and json.loads(said)["metadata"]["n"] == 1
+    assert run(capsysbinary, "edit", log)[0] == 2
+    assert run(capsysbinary, "invalidate", log)[0] == 2
+    code, out, _ = run(capsysbinary, "invalidate", log, "--sample-id", "s0", "--reason", "bad", "--json")
+    assert code == 0 and json.loads(out)["outcomes"]["invalidated"] == 1 and json.loads(out)["partial"]
+    (listed,) = json.loads(run(capsysbinary, "list", "--log-dir", tmp_path, "--json")[1])
+    assert listed["invalidated"] and listed["partial"] and listed["tags"] == ["good"]
+    code, out, _ = run(capsysbinary, "invalidate", log, "--all", "--undo", "--json")
+    assert code == 0 and not json.loads(out)["invalidated"] and "invalidated" not in json.loads(out)["outcomes"]
+    scorer = read_eval_log(log).eval.scorers[0].name  # type: ignore[index]
+    assert run(capsysbinary, "edit-score", log, scorer, "--sample-id", "s0")[0] == 2
+    assert run(capsysbinary, "edit-score", log, scorer, "--sample-id", "s0", "--value", "0.5")[0] == 0
+    assert read_eval_log(log).log_updates[0].provenance.author == "ann"  # type: ignore[index]
+    assert run(capsysbinary, "recompute", log)[0] == 0
 
 
 def test_list_of_nothing(capsysbinary: Any, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ _RESOLVE = click.option(
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace what is there already.")
+_SCORED = 15  # characters: "900/999 partial"
 _STATUSES = ("started", "success", "cancelled", "error")
 
 
@@ -53,18 +54,22 @@ for _command in COMMANDS:
 @click.option("--absolute", is_flag=True, help="Absolute paths, not those relative to this folder.")
 @_JSON
 def list_command(log_dir: str, status: str | None, no_recursive: bool, absolute: bool, as_json: bool) -> None:
-    """List the logs in a folder, newest first, each as what it is: files that are no log are named as such."""
+    """List the logs in a folder, newest first: status, scored samples, task, model and first metric of each.
+
+    `47/50 partial` means that samples are missing from the metric. Files that are no log are named as such.
+    """
     from proctor.log import list_eval_logs, read_headers
 
     accept = None if status is None else (lambda header: header.status == status)
     with _explained():
         found = list_eval_logs(log_dir, recursive=not no_recursive, filter=accept)
+    headers = read_headers([info.name for info in found])
     if as_json:
-        _print([_plain(info, absolute) for info in found])
+        _print([_plain(info, header, absolute) for info, header in zip(found, headers, strict=True)])
     elif not found:
         which = f"No log with status {status}" if status else "No log"
         click.echo(f"{which} in {log_dir}. `proctor eval` writes there; --log-dir names another folder.")
-    for info, header in () if as_json else zip(found, read_headers([info.name for info in found]), strict=True):
+    for info, header in () if as_json else zip(found, headers, strict=True):
         click.echo(_line(info, header, absolute))
 
 
@@ -176,7 +181,7 @@ def _shown(location: str, absolute: bool) -> str:
     return os.path.abspath(location) if absolute else os.path.relpath(location)
 
 
-def _plain(info: EvalLogInfo, absolute: bool) -> dict[str, Any]:
+def _plain(info: EvalLogInfo, header: EvalLog | None, absolute: bool) -> dict[str, Any]:
     return {
         "name": _shown(info.name, absolute),
         "type": info.type,
@@ -185,20 +190,37 @@ def _plain(info: EvalLogInfo, absolute: bool) -> dict[str, Any]:
         "task": info.task,
         "task_id": info.task_id,
         "suffix": info.suffix,
+        **({"status": None} if header is None else _state(header)),
+    }
+
+
+def _state(header: EvalLog) -> dict[str, Any]:
+    """How the evaluation ended, and what its first metric rests on."""
+    from proctor.display import unit_from_log
+
+    unit = unit_from_log(header)
+    first = next(iter(unit.results), None)
+    return {
+        "status": header.status,
+        "model": header.eval.model,
+        "metric": None if first is None else {"scorer": first.scorer, "name": first.name, "value": first.value},
+        "scored": None if first is None else first.scored,
+        "total": unit.total if first is None or first.total is None else first.total,
+        "partial": unit.partial,
+        "outcomes": dict(unit.outcomes),
+        "invalidated": header.invalidated,
+        "tags": header.tags,
     }
 
 
 def _line(info: EvalLogInfo, header: EvalLog | None, absolute: bool) -> str:
     when = datetime.fromtimestamp(info.mtime / 1000).strftime("%Y-%m-%d %H:%M")
-    if header is not None:
-        what = f"{header.status:<9} {_headline(header)}".rstrip()
-    else:
-        what = "not a log" if info.size else "empty"
+    what = _headline(header) if header is not None else "not a log" if info.size else "empty"
     return f"{when}  {what}  {_shown(info.name, absolute)}"
 
 
 def _headline(header: EvalLog) -> str:
-    """Task, model and the first metric with the samples that it counts, as the screen at the end of a run has them."""
+    """Status, samples that the first metric counts, task, model, that metric: as on the screen at the end of a run."""
     from proctor.display import score_text, unit_from_log
 
     unit = unit_from_log(header)
@@ -206,4 +228,5 @@ def _headline(header: EvalLog) -> str:
     score, scored = score_text(unit)
     if not score and results is not None:
         scored = f"{results.completed_samples}/{results.total_samples}"
-    return " ".join(filter(None, (header.eval.task, unit.label, header.eval.model, scored, score)))
+    named = " ".join(filter(None, (header.eval.task, unit.label, header.eval.model, score)))
+    return f"{header.status:<9}  {scored:<{_SCORED}}  {named}"

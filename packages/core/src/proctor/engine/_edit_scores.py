@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from proctor.log import (
     ReductionSpool,
     SampleSpool,
     change_eval_log,
+    kept_reductions,
     new_provenance,
     now_iso,
     scored_samples,
@@ -221,7 +223,12 @@ def recomputed(file: LogFile, log: EvalLog, edited: SampleSpool | None = None) -
         kept = None
     else:
         fresh = builder.results(outcomes.recorded, outcomes.completed)
-        log.results.scores = fresh.scores
+        others = [row for row in former.scores if row.scorer not in names]
+        if others:  # scores that somebody added without a scorer
+            own["stale"] = list(dict.fromkeys(row.scorer for row in others))
+            with closing(kept_reductions(file, own["stale"])) as kept_ones:
+                spool.extend(kept_ones)
+        log.results.scores = [*fresh.scores, *others]
         log.results.headline = former.headline or fresh.headline
         kept = spool
     log.results.metadata = {**(former.metadata or {}), "proctor": own}
@@ -241,7 +248,8 @@ def log_reducers(log: EvalLog) -> list[ScoreReducer] | None:
 def _declared(spec: EvalSpec, missing: list[str]) -> list[Any]:
     scorers = declared_scorers(spec, missing)
     if missing and spec.task_file and Path(spec.task_file).is_file():
-        find_tasks(spec.task_file)  # the metrics that it holds are known from now on
+        with suppress(UsageError):  # its code does not load here, or it is another file of that name
+            find_tasks(spec.task_file)  # the metrics that it holds are known from now on
         missing.clear()
         scorers = declared_scorers(spec, missing)
     return scorers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ def log_scorers(header: EvalLog) -> list[Scorer]:
     except LookupError:
         file = header.eval.task_file
         if file and Path(file).is_file():
-            find_tasks(file)
+            with suppress(UsageError):  # its code does not load here, or it is another file of that name
+                find_tasks(file)
     try:
         return [_made(one) for one in declared]
     except LookupError as error:

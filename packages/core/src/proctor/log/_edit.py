@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -260,11 +260,13 @@ def _slim(tree: dict[str, Any]) -> EvalSample:
     return EvalSample.model_validate({"input": "", "target": "", **kept, "output": {"choices": stops}})
 
 
-def kept_reductions(file: LogFile) -> ReductionSpool:
-    """The reduced scores that a log has."""
+def kept_reductions(file: LogFile, scorers: Collection[str] | None = None) -> ReductionSpool:
+    """The reduced scores that a log has, those of some scorers or all."""
     found = file.whole().reductions if isinstance(file, JsonFile) else file.header().reductions
     spool = ReductionSpool()
     for one in found or ():
+        if scorers is not None and one.scorer not in scorers:
+            continue
         for score in one.samples:
             spool.add(one.scorer, one.reducer, score)
     return spool
