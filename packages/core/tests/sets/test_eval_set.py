@@ -249,6 +249,21 @@ def test_nothing_is_deleted_unless_asked_and_then_only_what_stands_elsewhere(run
     assert good(result.logs[0]) == [1, 2, 3, 4]
 
 
+def test_what_somebody_has_made_of_a_log_is_not_deleted(run: Run, folder: Path) -> None:
+    failures["quiz 3"] = 1
+    first = run(quiz(), retry_attempts=0, max_samples=1).logs[0].location
+    last = run(quiz()).logs[0].location
+    edited = read_eval_log(first)
+    assert edited.samples is not None and edited.samples[0].scores is not None
+    edited.samples[0].scores["includes"].value = 0.25
+    write_eval_log(edited)
+    copy = last.replace(".eval", "-scored.eval")
+    write_eval_log(read_eval_log(last), copy)
+    result = run(quiz(), clean=True)
+    assert (result.plan.finished, result.cleaned) == (True, ())
+    assert {Path(first), Path(last), Path(copy)} == set(folder.glob("*.eval"))
+
+
 def test_two_at_once_are_refused(run: Run, folder: Path) -> None:
     with held_set(str(folder)), pytest.raises(UsageError, match="is being run by"):
         run(quiz())
