@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from proctor import plugins
-from proctor.contracts import LogStore
+from proctor.contracts import LogSink, LogStore
+from proctor.log import FileStore, _file_store
 from proctor_testkit import LogStoreSuite
 
 
@@ -17,9 +22,48 @@ def made(scheme: str) -> LogStore:
 
 
 class TestFileStore(LogStoreSuite):
+    capabilities = frozenset({"leases", "processes", "dying_leases", "torn", "failing"})
+
     @pytest.fixture
     def store(self) -> LogStore:
         return made("file")
+
+    def fill(self, store: LogStore, names: list[str]) -> None:
+        for name in names:  # 10,000 syncs of the disk say nothing about listing
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            Path(name).write_bytes(b"x")
+
+    @pytest.fixture
+    def opener(self) -> Callable[[], LogStore]:
+        return FileStore
+
+    @pytest.fixture
+    def torn(self) -> Callable[..., None]:
+        def torn(store: LogStore, name: str, sink: LogSink, segment: bytes, directory: bytes, size: int) -> None:
+            def dies(handle: int, segment: bytes, directory: bytes, offset: int) -> None:
+                os.pwrite(handle, (segment + directory)[:size], offset)
+                raise KeyboardInterrupt
+
+            with pytest.MonkeyPatch.context() as patch, suppress(KeyboardInterrupt):
+                patch.setattr(_file_store, "_write", dies)
+                sink.commit(segment, directory)
+            sink.close()
+
+        return torn
+
+    @pytest.fixture
+    def failing(self) -> Callable[[LogStore], AbstractContextManager[None]]:
+        def full(handle: int, segment: bytes, directory: bytes, offset: int) -> None:
+            os.pwrite(handle, (segment + directory)[:1000], offset)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        @contextmanager
+        def failing(store: LogStore) -> Iterator[None]:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(_file_store, "_write", full)
+                yield
+
+        return failing
 
     @pytest.fixture
     def name(self, tmp_path: Path) -> str:
@@ -27,6 +71,8 @@ class TestFileStore(LogStoreSuite):
 
 
 class TestMemoryStore(LogStoreSuite):
+    capabilities = frozenset({"leases"})
+
     @pytest.fixture
     def store(self) -> LogStore:
         return made("memory")

@@ -37,6 +37,9 @@ def _store(settings: tuple[tuple[str, str], ...]) -> S3Store:
     return S3Store()
 
 
+_STEADY = 20  # times that the segments of a growing log are looked for
+
+
 class S3Store(LogStore):
     """Logs in S3 and in servers that speak its protocol; a name is ``bucket/key``.
 
@@ -89,6 +92,8 @@ class S3Store(LogStore):
     def create(self, name: str) -> LogSink:
         """An empty object that nobody else has made, and a lease."""
         place = _place(name)
+        if not place[1] or place[1].endswith("/"):
+            raise IsADirectoryError(errno.EISDIR, "it names a folder, not a log", f"s3://{name}")
         empty = self._claim(place)
         try:
             # Of a log that was deleted by hand, or of a deletion that broke off.
@@ -131,6 +136,11 @@ class S3Store(LogStore):
             data = b""
         if data or self._client.call("head_object", place)["ContentLength"]:
             return data
+        for _ in range(_STEADY):
+            try:
+                return self._segments(place).read(start, end)
+            except FileNotFoundError:  # its writer has put another segment in the place of one, or finished
+                self._forget(place)
         return self._segments(place).read(start, end)
 
     def stat(self, name: str) -> Stat:

@@ -17,7 +17,7 @@ class Check:
     Attributes:
         id: its stable name, such as ``model.usage``.
         level: ``must`` for what the core relies on, ``should`` for what people expect.
-        needs: the capability without which it says nothing.
+        needs: the capabilities without which it says nothing, separated by spaces.
     """
 
     id: str

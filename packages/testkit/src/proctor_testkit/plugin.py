@@ -21,7 +21,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start with no results."""
+    """Start with no results; say what the marks of the suites mean."""
+    config.addinivalue_line("markers", "slow: takes more than a few seconds")
     config.stash[_results] = []
 
 
@@ -37,7 +38,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             continue
         suite, one = found
         backend = item.callspec.params.get("anyio_backend") if hasattr(item, "callspec") else None
-        if (one.needs and one.needs not in suite.capabilities) or (backend and backend not in suite.backends):
+        if not suite.capabilities.issuperset((one.needs or "").split()) or (backend and backend not in suite.backends):
             left.append(item)
             continue
         if reason := suite.expected_failures.get(one.id):

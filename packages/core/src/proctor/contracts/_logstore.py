@@ -125,6 +125,7 @@ class LogStore(ABC):
 
         Raises:
             FileExistsError: the name is taken.
+            OSError: it is no name of a log (empty, or that of a folder).
         """
 
     @abstractmethod

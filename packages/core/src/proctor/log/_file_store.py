@@ -36,6 +36,8 @@ class FileStore(LogStore):
 
     def create(self, name: str) -> LogSink:
         """A new file, made together with its folder; ``FileExistsError`` if there is one of that name."""
+        if not os.path.basename(name):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
         path = Path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         sink = _FileSink(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666))
@@ -82,10 +84,12 @@ class FileStore(LogStore):
                 with suppress(FileNotFoundError):
                     os.fchmod(handle, path.stat().st_mode & 0o777)
                 os.fsync(handle)
-                written = _stat(os.fstat(handle))
             with keeping_lease(name, str(temporary), claim=if_match is not None):
                 if if_match is not None and self.stat(name).etag != if_match:
                     raise FileExistsError(errno.EEXIST, "somebody else has changed the log; read it again", name)
+                with suppress(FileNotFoundError):
+                    _follow(temporary, path.stat().st_mtime_ns)
+                written = self.stat(str(temporary))
                 os.replace(temporary, path)
         except BaseException:
             with suppress(FileNotFoundError):
@@ -112,6 +116,7 @@ class _FileSink(LogSink):
         self._handle = handle
         self._end = 0  # of the segments; the directory stands there
         self._reach = 0  # behind the last byte of the file that may have been written
+        self._changed = 0  # when it was last changed, in ns
         if not lock(handle):
             os.close(handle)
             raise FileExistsError(errno.EEXIST, "somebody else has taken the new log")
@@ -125,6 +130,7 @@ class _FileSink(LogSink):
             os.ftruncate(self._handle, size)
             self._reach = size
         _sync(self._handle)
+        self._changed = _follow(self._handle, self._changed)
         self._end = offset + len(segment)
 
     def close(self) -> None:
@@ -157,6 +163,19 @@ def _write(handle: int, segment: bytes, directory: bytes | bytearray, offset: in
         while done < total:
             os.lseek(handle, offset + done, os.SEEK_SET)
             done += os.write(handle, rest[done:])
+
+
+def _follow(file: int | Path, before: int) -> int:
+    """See to it that a file has a later time of change than ``before`` (in ns), and return it.
+
+    The clock of a file system ticks every few milliseconds, and a freed inode is given to the next file: two contents
+    of one size would have one etag.
+    """
+    found = os.stat(file)
+    if found.st_mtime_ns > before:
+        return found.st_mtime_ns
+    os.utime(file, ns=(found.st_atime_ns, before + 1))
+    return before + 1
 
 
 def _sync(handle: int) -> None:

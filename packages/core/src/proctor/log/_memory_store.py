@@ -35,6 +35,8 @@ class MemoryStore(LogStore):
 
     def create(self, name: str) -> LogSink:
         """A new log; ``FileExistsError`` if there is one of that name."""
+        if not name or name.endswith("/"):
+            raise IsADirectoryError(f"{name!r} names a folder, not a log")
         with _lock:
             if name in _files:
                 raise FileExistsError(name)
