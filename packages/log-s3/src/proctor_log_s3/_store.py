@@ -26,6 +26,8 @@ __all__ = ["S3Store", "shared_store"]
 
 _SETTINGS = ("AWS_", "PROCTOR_S3_")
 
+_STEADY = 20  # times that the segments of a growing log are looked for
+
 
 def shared_store() -> S3Store:
     """The store of this process: a client takes a while to make. Another one when the environment has changed."""
@@ -35,9 +37,6 @@ def shared_store() -> S3Store:
 @lru_cache(maxsize=4)
 def _store(settings: tuple[tuple[str, str], ...]) -> S3Store:
     return S3Store()
-
-
-_STEADY = 20  # times that the segments of a growing log are looked for
 
 
 class S3Store(LogStore):
@@ -198,8 +197,10 @@ class S3Store(LogStore):
         if if_match is None:
             return {}
         try:
+            # In this order: an object that is newer than the state that matches must not pass for it.
+            etag = self._client.call("head_object", _place(name))["ETag"]
             if self.stat(name).etag == if_match:
-                return {"IfMatch": self._client.call("head_object", _place(name))["ETag"]}
+                return {"IfMatch": etag}
         except FileNotFoundError:
             pass
         raise FileExistsError(errno.EEXIST, "somebody else has changed the log; read it again", f"s3://{name}")
