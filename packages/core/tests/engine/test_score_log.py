@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ import pytest
 from engine_runs import answers, sums
 
 from proctor import Task, score, score_async
+from proctor.cli import main
+from proctor.cli._score import score_command
 from proctor.contracts import LogBusyError, UsageError
 from proctor.dataset import Sample
+from proctor.engine import SCORE_OPTIONS
 from proctor.log import EvalLog, TagsEdit, edit_eval_log, read_eval_log, read_eval_log_sample
 from proctor.model import ModelOutput, get_model
 from proctor.schema import EvalResults
@@ -188,3 +192,30 @@ def test_what_can_not_be_scored_is_refused_before_anything_is_sent(made: EvalLog
     assert there.read_bytes() == b"mine"
     [bare] = run(Task(dataset=sums(1), solver=generate(), name="bare"), model=answers(), log_samples=False)
     assert "holds no samples" in _refused(bare.location, scorer="exact")
+
+
+def test_the_command_has_the_options_of_the_function() -> None:
+    given = {param.name for param in score_command.params}
+    assert set(SCORE_OPTIONS) <= given
+    own = {"log", "scorer", "scorer_args", "metric", "action", "output", "overwrite", "model", "as_json", "env"}
+    assert given - set(SCORE_OPTIONS) <= own
+
+
+def test_the_command_says_by_its_exit_code_that_a_scorer_failed(
+    made: EvalLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(
+        "from proctor.scorer import Score, accuracy, scorer\n"
+        "@scorer(metrics=[accuracy()])\n"
+        "def odd(broken=0):\n"
+        "    async def score(state, target):\n"
+        "        return Score(value=1 / (state.sample_id - broken))\n"
+        "    return score\n"
+    )
+    arguments = ["score", made.location, "--scorer", f"{file}@odd", "-S", "broken=2", "--action", "overwrite", "--json"]
+    assert main(arguments) == 3
+    [said] = json.loads(capsys.readouterr().out)["logs"]
+    assert said["metrics"][0]["missing"] == {"unscored:scoring_failed": 2} and said["partial"]
+    assert main([*arguments[:-1], "--output-file", str(tmp_path / "more.eval"), "-S", "broken=9"]) == 0
+    assert main(["score", made.location, "--metric", "nobodys"]) == 2

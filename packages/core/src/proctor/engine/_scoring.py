@@ -1,0 +1,285 @@
+"""The scoring of one log: samples one by one, their scores, and the log that has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import anyio
+from anyio import to_thread
+
+from proctor.concurrency import Activity, begin_activity, tend_gates
+from proctor.contracts import UsageError
+from proctor.engine._edit_scores import log_reducers
+from proctor.engine._errors import eval_error
+from proctor.engine._isolate import Isolated
+from proctor.engine._options import RunOptions
+from proctor.limits import SampleLimits, begin_limits
+from proctor.log import (
+    LogEdit,
+    LogFile,
+    Outcomes,
+    ReductionSpool,
+    SampleSpool,
+    Store,
+    Transcript,
+    begin_store,
+    begin_transcript,
+    kept_reductions,
+    span,
+    write_edited_log,
+)
+from proctor.model import configure_model_logging
+from proctor.schema import EvalLog, EvalResults, EvalSample, ModelUsage, Score, ScoreEvent
+from proctor.scorer import (
+    MetricsSpec,
+    ResultsBuilder,
+    Scorer,
+    check_reducers,
+    create_reducers,
+    eval_scorers,
+    scorer_names,
+)
+from proctor.solver import Target, TaskState, parse_answers, set_sample_state
+
+__all__ = ["Action", "ScoreJob", "Scorers", "Scoring"]
+
+Action: TypeAlias = Literal["append", "overwrite"]
+Scorers: TypeAlias = "str | Scorer | Sequence[str | Scorer] | None"
+
+_AT_ONCE = 40  # samples; gates hold back what they ask of models
+_FAILED = "scoring_failed"
+
+
+@dataclass(frozen=True)
+class ScoreJob:
+    """What ``score()`` was asked for."""
+
+    path: str
+    scorer: Scorers
+    scorer_args: Mapping[str, Any]
+    metrics: MetricsSpec | None
+    action: Action
+    output: str | None
+    overwrite: bool
+    model: str | None
+
+
+class Scoring:
+    """The scoring of one log: ``run``, then ``write``.
+
+    Args:
+        job: what is wanted.
+        options: how samples and models are run.
+        file: the log.
+        header: its header, which becomes that of the scored log.
+        made: the scorers.
+
+    Raises:
+        UsageError: something is no scorer, or has no metric.
+    """
+
+    def __init__(
+        self, job: ScoreJob, options: RunOptions, file: LogFile, header: EvalLog, made: Sequence[Scorer]
+    ) -> None:
+        self._job, self._options, self._file, self._log = job, options, file, header
+        declared = eval_scorers(made, job.metrics)
+        self._keep = job.action == "append"
+        former = _former_names(header) if self._keep else []
+        self._scorers = dict(zip(_free_names(scorer_names(made), former), made, strict=True))
+        for one, name in zip(declared, self._scorers, strict=True):
+            one.name = name
+        self._declared = declared
+        reducers = options.epochs_reducer
+        reduced = log_reducers(header) if reducers is None else create_reducers(reducers)
+        epochs = header.eval.config.epochs or 1
+        check_reducers(reduced or (), epochs)
+        self._samples, self._reductions = SampleSpool(), ReductionSpool()
+        self._builder = ResultsBuilder(
+            made, metrics=job.metrics, reducers=reduced, epochs=epochs, on_reduction=self._reduced
+        )
+        self._renamed = dict(zip(scorer_names(made), self._scorers, strict=True))
+        self._outcomes = Outcomes([*former, *self._scorers])
+        self._places = {str(id): place for place, id in enumerate(header.eval.dataset.sample_ids or ())}
+        self._multiple = any(step.params.get("multiple_correct") for step in header.plan.steps)
+
+    def close(self) -> None:
+        """Remove temporary files."""
+        self._samples.close()
+        self._reductions.close()
+
+    async def run(self) -> None:
+        """Score all samples, some of them at once; each is read when its turn comes."""
+        queue = iter(self._file.keys())
+        workers = self._options.max_samples or self._options.config.max_connections or _AT_ONCE
+        async with anyio.create_task_group() as tending:
+            tending.start_soon(tend_gates)
+            try:
+                async with anyio.create_task_group() as group:
+                    for _ in range(min(workers, len(self._file.keys()))):
+                        group.start_soon(self._work, queue)
+            except BaseExceptionGroup as errors:
+                _raise_usage(errors)
+                raise
+            finally:
+                tending.cancel_scope.cancel()
+
+    async def _work(self, queue: Iterator[tuple[str, int]]) -> None:
+        for id, epoch in queue:
+            sample = await to_thread.run_sync(self._file.sample, id, epoch, "core")
+            place = self._places.get(str(sample.id))
+            if sample.error is not None or sample.invalidation is not None:
+                self._builder.add(sample.id, sample.epoch, None, position=place)
+            else:
+                scores = await Isolated(self._scored(sample))
+                own = {name: scores.get(shown) for name, shown in self._renamed.items()}
+                self._builder.add(sample.id, sample.epoch, own, sample.metadata, position=place)
+                await to_thread.run_sync(self._samples.add, sample)
+            self._outcomes.add(sample)
+
+    async def _scored(self, sample: EvalSample) -> dict[str, Score]:
+        """The new scores, which are put into the sample, too, with what happened."""
+        limits, store = SampleLimits(), Store(sample.store)
+        transcript = Transcript(limits.working_time)
+        doer = Activity(sample.id, sample.epoch)
+        doer.events = transcript.events
+        begin_activity(doer)
+        begin_limits(limits)
+        begin_store(store)
+        begin_transcript(transcript)
+        configure_model_logging(self._options.log_model_api, self._options.log_images)
+        state = _state(self._log, sample, store, multiple=self._multiple)
+        set_sample_state(state)
+        scores: dict[str, Score] = {}
+        with span("scorers", type="scorers"):
+            for name, scorer in self._scorers.items():
+                with span(name, type="scorer"):
+                    given = await self._given(scorer, name, state)
+                    if given is None:
+                        continue
+                    scores[name] = given
+                    usage, roles = dict(limits.model_usage), dict(limits.role_usage) or None
+                    transcript.event(
+                        ScoreEvent(score=given, target=sample.target, scorer=name, model_usage=usage, role_usage=roles)
+                    )
+        self._take(sample, scores, transcript, limits)
+        return scores
+
+    async def _given(self, scorer: Scorer, name: str, state: TaskState) -> Score | None:
+        try:
+            score = await scorer(state, state.target)
+            if score is not None and not isinstance(score, Score):
+                raise TypeError(f"the scorer {name!r} returned {score!r:.100}, which is no Score")
+        except UsageError as error:
+            if self._samples:  # others were scored, and paid for
+                return Score.unscored(_FAILED, explanation=str(error))
+            raise
+        except Exception as error:
+            return Score.unscored(_FAILED, explanation=eval_error(error).message)
+        return score
+
+    def _take(self, sample: EvalSample, scores: dict[str, Score], transcript: Transcript, limits: SampleLimits) -> None:
+        sample.scores = {**((sample.scores or {}) if self._keep else {}), **scores}
+        sample.events = [*sample.events, *transcript.events]
+        stats = self._log.stats
+        for used, *totals in (
+            (limits.model_usage, sample.model_usage, stats.model_usage),
+            (limits.role_usage, sample.role_usage, stats.role_usage),
+        ):
+            for total in totals:
+                for name, usage in used.items():
+                    total[name] = (total.get(name) or ModelUsage()) + usage
+
+    def _reduced(self, scorer: str, reducer: str | None, score: Any) -> None:
+        self._reductions.add(self._renamed[scorer], reducer, score)
+
+    def write(self) -> EvalLog:
+        """Write the scored log; blocks."""
+        log, former = self._log, self._log.results or EvalResults()
+        fresh = self._builder.results(self._outcomes.recorded, self._outcomes.completed)
+        for row in fresh.scores:
+            row.name = self._renamed.get(row.name, row.name) if row.name == row.scorer else row.name
+            row.scorer = self._renamed[row.scorer]
+        if fresh.headline is not None and fresh.scores:
+            fresh.headline.scorer, fresh.headline.score = fresh.scores[0].scorer, fresh.scores[0].name
+        reductions = self._reductions
+        if self._keep:
+            reductions = kept_reductions(self._file)
+            fresh.scores = [*former.scores, *fresh.scores]
+            fresh.headline = former.headline or fresh.headline
+            reductions.extend(self._reductions)
+        fresh.early_stopping, fresh.logged_samples = former.early_stopping, former.logged_samples
+        fresh.metadata = former.metadata
+        self._outcomes.complete(fresh, former.total_samples or None)
+        log.results = fresh
+        self._declare(log)
+        try:
+            return write_edited_log(
+                self._file,
+                LogEdit(log, self._samples, reductions),
+                self._job.output,
+                overwrite=self._job.overwrite,
+            )
+        finally:
+            reductions.close()
+
+    def _declare(self, log: EvalLog) -> None:
+        """Say in the header which scorers there are, each with its own metrics."""
+        spec = log.eval
+        kept = list(spec.scorers or ()) if self._keep else []
+        if kept and spec.metrics:
+            for one in kept:
+                one.metrics = spec.metrics
+        spec.metrics = None
+        spec.scorers = [*kept, *self._declared]
+
+
+def _raise_usage(errors: BaseExceptionGroup[BaseException]) -> None:
+    """Raise the bad input among ``errors`` by itself."""
+    found = errors.subgroup(UsageError)
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]  # type: ignore[assignment]  # a group holds errors or groups
+    if found is not None:
+        raise found
+
+
+def _former_names(header: EvalLog) -> list[str]:
+    rows = header.results.scores if header.results is not None else []
+    return list(dict.fromkeys([*(row.scorer for row in rows), *(one.name for one in header.eval.scorers or ())]))
+
+
+def _free_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
+    """``names`` with a number behind those that are taken: the scores that are there keep theirs."""
+    found: list[str] = []
+    for name in names:
+        free, number = name, 0
+        while free in taken or free in found:
+            number += 1
+            free = f"{name}{number}"
+        found.append(free)
+    return found
+
+
+def _state(log: EvalLog, sample: EvalSample, store: Store, *, multiple: bool) -> TaskState:
+    """The state in which the sample was when it had been solved."""
+    state = TaskState(
+        model=log.eval.model,
+        sample_id=sample.id,
+        epoch=sample.epoch,
+        input=sample.input,
+        messages=list(sample.messages),
+        target=Target(sample.target),
+        choices=sample.choices,
+        output=sample.output,
+        completed=True,
+        metadata=dict(sample.metadata),
+        store=store,
+        scores=dict(sample.scores or {}),
+        sample_uuid=sample.uuid,
+    )
+    if sample.choices:  # which of them were chosen stands nowhere but in the answer
+        chosen = parse_answers(sample.output.completion, len(sample.choices), multiple)
+        for place in range(len(sample.choices)):
+            state.choices.mark_choice(place, place in chosen)
+    return state
