@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 from child_processes import running
+from deadlines import killed_after
 from run_status import until
 
 from proctor.cli import main
@@ -45,6 +46,16 @@ def samples(n):
 @task
 def quiz(level: int = 1):
     return Task(dataset=samples(3), scorer=includes())
+
+@solver
+def fails():
+    async def solve(state, generate):
+        raise OSError("no route to host")
+    return solve
+
+@task
+def broken():
+    return Task(dataset=samples(1), solver=fails(), scorer=includes())
 
 @task
 def waits():
@@ -175,10 +186,11 @@ def waiting(folder: Path, backend: str) -> Iterator[subprocess.Popen[str]]:
     with running(command(*arguments, "--max-tasks", "2"), cwd=folder, text=True, **pipes) as process:
         assert process.stdout is not None
         seen = 0
-        while seen < 6:
-            line = process.stdout.readline()
-            assert line, "it ended"
-            seen += "WAITING" in line
+        with killed_after(process):
+            while seen < 6:
+                line = process.stdout.readline()
+                assert line, "it ended"
+                seen += "WAITING" in line
         yield process
 
 
@@ -207,3 +219,20 @@ def test_a_second_one_is_refused_and_what_was_stopped_goes_on(
     asked = Counter((folder / "asked.txt").read_text().splitlines())
     # What was done is never asked for twice; what was cut short is asked for once more.
     assert asked == {f"mock/{m} {n}": 1 if n <= 2 else 2 for m in "ab" for n in range(1, 6)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_unit_that_rests_does_not_keep_a_signal_waiting(folder: Path, backend: str) -> None:
+    arguments = a_set("--display", "none", "--retry-wait", "900", "--async-backend", backend, task="broken")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with running(command(*arguments), cwd=folder, text=True, **pipes) as process:
+        assert process.stdout is not None
+        with killed_after(process):
+            while "Attempt 2 of 11 in 600 s" not in (line := process.stdout.readline()):
+                assert line, "it ended"
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, output
+    assert "Traceback" not in output and "OSError" in output
+    assert {header["status"] for header in json.loads((folder / "set" / "logs.json").read_text()).values()} == {"error"}
