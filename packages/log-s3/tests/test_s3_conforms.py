@@ -10,6 +10,8 @@ from proctor_testkit import FaultProxy, LogStoreSuite
 
 
 class TestS3Store(LogStoreSuite):
+    many = 2_000  # the server of the tests takes milliseconds for each
+
     @pytest.fixture
     def store(self, proxy: FaultProxy) -> LogStore:
         return S3Store()

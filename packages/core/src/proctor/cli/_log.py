@@ -165,7 +165,9 @@ def _explained() -> Iterator[None]:
     """What the file system says about a path, as bad input."""
     try:
         yield
-    except (FileNotFoundError, PermissionError) as error:
+    except OSError as error:
+        if error.filename is None and not isinstance(error, FileNotFoundError | PermissionError):
+            raise  # it is not about the path
         raise UsageError(f"{error.filename or 'the log'}: {error.strerror or error}.") from error
 
 

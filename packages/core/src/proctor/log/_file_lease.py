@@ -120,7 +120,7 @@ def locked(name: str) -> bool:
     """Whether somebody holds the lock of a file."""
     if fcntl is None:
         return False
-    handle = os.open(name, os.O_RDONLY)
+    handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK)  # of a pipe that nobody writes to, too
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from proctor.contracts import LogLease, LogSink, LogStore, Stat, UsageError
 from proctor.log._file_lease import FileLease, keeping_lease, lock, locked
+from proctor.log._zip_read import BadLogError
 
 __all__ = ["FileStore"]
 
@@ -46,7 +48,7 @@ class FileStore(LogStore):
 
     def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
         """The bytes ``[start, end)`` of a file."""
-        with open(name, "rb") as file:
+        with open(name, "rb", opener=_open_file) as file:
             file.seek(start)
             return file.read() if end is None else file.read(max(0, end - start))
 
@@ -137,6 +139,18 @@ class _FileSink(LogSink):
         if self._handle >= 0:
             os.close(self._handle)  # this drops the lock, too
             self._handle = -1
+
+
+def _open_file(name: str, flags: int) -> int:
+    """A handle for reading a file; a pipe, whose opening would wait for a writer, and its like are no files."""
+    handle = os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return handle
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    raise BadLogError(f"{name} is neither a file nor a folder")
 
 
 def _check_writable(folder: Path) -> None:

@@ -66,7 +66,14 @@ def decode(data: bytes | bytearray | memoryview) -> Any:
     try:
         return from_json(raw, allow_inf_nan=True)
     except ValueError:
+        return _loads(raw)
+
+
+def _loads(raw: bytes | bytearray) -> Any:
+    try:
         return json.loads(raw)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def validate(model: type[_M], data: bytes) -> _M:
@@ -80,7 +87,7 @@ def validate(model: type[_M], data: bytes) -> _M:
     except ValidationError as error:
         if error.errors(include_url=False, include_context=False, include_input=False)[0]["type"] != "json_invalid":
             raise
-        return model.model_validate(json.loads(data))
+        return model.model_validate(_loads(data))
 
 
 def array_items(chunks: Iterable[bytes]) -> Iterator[Any]:

@@ -164,6 +164,7 @@ class EvalFile(LogFile):
             raise BadLogError(
                 f"{self.location} is not an evaluation log: it has neither header.json nor _journal/start.json"
             )
+        _check_version(log.version, self.location)
         log.etag = self._stat.etag
         return _derived(log, self.location)
 
@@ -332,11 +333,7 @@ class JsonFile(LogFile):
         return tree
 
     def _validated(self, tree: dict[str, Any]) -> EvalLog:
-        version = tree.get("version", 2)
-        if isinstance(version, int) and version > 2:
-            raise BadLogError(
-                f"{self.location} has format version {version}; this Proctor reads up to 2. A newer one may help."
-            )
+        _check_version(tree.get("version", 2), self.location)
         try:
             return EvalLog.model_validate(tree)
         except ValidationError as error:
@@ -365,6 +362,11 @@ class JsonFile(LogFile):
 
     def summaries(self) -> list[EvalSampleSummary]:
         return [summarise(sample) for sample in self._loaded(False)]
+
+
+def _check_version(version: object, location: str) -> None:
+    if isinstance(version, int) and version > 2:
+        raise BadLogError(f"{location} has format version {version}; this Proctor reads up to 2. A newer one may help.")
 
 
 def _json_header(store: LogStore, name: str, size: int, location: str) -> dict[str, Any]:
@@ -410,7 +412,7 @@ def top_level(text: str) -> tuple[dict[str, Any], int] | None:
             if value is None:
                 return None
             found[key], place = decoder.raw_decode(text, value.start(1))
-    except ValueError:
+    except (ValueError, RecursionError):  # the end is missing, or it is nested too deeply
         return None
 
 

@@ -161,7 +161,7 @@ def _whole_samples(file: JsonFile) -> Iterator[EvalSample]:
         try:
             value, place = decoder.raw_decode(text, place)
             yield EvalSample.model_validate(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return
 
 
