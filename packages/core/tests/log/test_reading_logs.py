@@ -140,11 +140,12 @@ def test_only_the_new_header_is_written(tmp_path: Path) -> None:
     samples = read_eval_log(path).samples
     header = read_eval_log(path, header_only=True)
     header.eval.tags = ["seen"]
-    write_eval_log(header, if_match=header.etag)
+    before = header.etag
+    write_eval_log(header, if_match=before)
     again = read_eval_log(path)
     assert again.tags == ["seen"] and again.samples == samples
     with pytest.raises(FileExistsError, match="somebody else"):
-        write_eval_log(header, if_match=header.etag)
+        write_eval_log(header, if_match=before)
 
 
 @pytest.mark.parametrize("format", ["eval", "json"])
