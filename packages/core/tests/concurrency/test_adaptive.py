@@ -94,7 +94,7 @@ def test_the_setting_turns_it_off() -> None:
 
 @pytest.mark.parametrize("value", [{"min": 9, "max": 3}, {"min": 5, "start": 2, "max": 9}, -3, {"max": 2.5}])
 def test_bounds_that_are_none_are_refused(value: int | dict[str, int]) -> None:
-    with pytest.raises(UsageError, match="adaptive connections"):
+    with pytest.raises(UsageError, match="--adaptive-connections"):
         AdaptiveLimits.of(value)
 
 

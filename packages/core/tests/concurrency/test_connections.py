@@ -55,7 +55,7 @@ def test_what_is_said_nearest_holds_and_a_number_turns_adapting_off(
 
 @pytest.mark.parametrize("value", [0, -3, {"min": 5, "max": 2}, {"start": 500, "max": 20}, {"max": "many"}])
 def test_bounds_that_are_none_are_refused(value: object) -> None:
-    with pytest.raises(UsageError, match="adaptive connections"):
+    with pytest.raises(UsageError, match="--adaptive-connections"):
         AdaptiveLimits.of(value)  # type: ignore[arg-type]
 
 

@@ -15,7 +15,7 @@ from proctor import Task, eval_async, plugins
 from proctor.concurrency import run_gates
 from proctor.contracts import UsageError
 from proctor.engine import run as run_tasks
-from proctor.model import GenerateConfig, MockAPI, get_model, use_models
+from proctor.model import GenerateConfig, MockAPI, Model, get_model, use_models
 from proctor.schema import EvalLog
 from proctor.scorer import includes
 from proctor.solver import generate
@@ -45,6 +45,11 @@ def test_a_model_argument_with_the_name_of_a_parameter_is_the_provider_s(run: Ru
         ({"model_roles": {"grader": 3}}, "the model role 'grader' is given 3"),
         ({"model_roles": {"grader": ["mock/a", "mock/b"]}}, "the model role 'grader' is given ['mock/a'"),
         ({"model_roles": {"grader": None}}, "the model role 'grader' names no model"),
+        ({"model": "mock/a,,"}, "--model 'mock/a,,' has an empty name"),
+        ({"model": ",mock/a"}, "--model ',mock/a' has an empty name"),
+        ({"share": "a/b"}, "--share 'a/b' is no name"),
+        ({"adaptive_connections": {"min": 9, "max": 3}}, "--adaptive-connections needs 1 <= min <= start <= max"),
+        ({"log_dir": ""}, "--log-dir names no folder"),
         ({"epochs": "x"}, "Option epochs='x': it must be a whole number"),
         ({"temperature": "hot"}, "Option temperature='hot': it must be a number"),
         ({"reasoning_history": "some"}, "reasoning_history='some'"),
@@ -146,8 +151,9 @@ def test_models_that_a_run_is_given_are_closed_at_its_end(run: Run, monkeypatch:
     assert closed == [model]
 
 
-def test_a_grader_s_own_limit_holds_for_all_units_together() -> None:
-    grader = {"model": "mock/judge", "max_connections": 3}
+@pytest.mark.parametrize("model", ["mock/judge", Model(MockAPI("judge"), name="mock/judge")])
+def test_a_grader_s_own_limit_holds_for_all_units_together(model: str | Model) -> None:
+    grader = {"model": model, "max_connections": 3}
     options = {"dry_run": True, "display": "none", "model_roles": {"grader": grader}}
     units = run_tasks([task()], ["mock/a", "mock/b"], options).units
     gates = []

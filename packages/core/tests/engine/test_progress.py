@@ -10,11 +10,11 @@ import pytest
 
 from proctor import Task
 from proctor.concurrency import Gate, LoopWatch, all_connections, run_gates
-from proctor.dataset import Sample
+from proctor.dataset import Sample, json_dataset
 from proctor.display import RunSnapshot, UnitSnapshot, unit_from_log
 from proctor.engine import RunResult
 from proctor.engine import run as run_tasks
-from proctor.engine._progress import RunProgress
+from proctor.engine._progress import RunProgress, UnitProgress
 from proctor.engine._status import RunStatus
 from proctor.model import get_model
 from proctor.scorer import includes
@@ -116,3 +116,28 @@ def test_connections_of_a_grader_can_be_set_before_it_sends_its_first_request() 
             status.beat()
         assert answer.result(60)["changed"] == [{"name": "mock/judge", "old": 10, "new": 7}]
         assert [line.gate.limit for line in all_connections()] == [7]
+
+
+def test_a_sample_that_can_not_be_read_is_not_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Given data of which a row can't be read, when the unit failed for it, then nothing of it is left running."""
+
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"input": "q", "target": "a"}\n' * 3)
+
+    @solver
+    def spoils() -> Any:
+        async def solve(state: TaskState, generate: Any) -> TaskState:
+            path.write_text("nothing of it is left\n" * 9)
+            return state
+
+        return solve
+
+    ended: list[UnitProgress] = []
+    finish = UnitProgress.finish
+    monkeypatch.setattr(UnitProgress, "finish", lambda unit, *args: (ended.append(unit), finish(unit, *args)))
+    task = Task(dataset=json_dataset(str(path)), solver=spoils(), scorer=includes())
+
+    [log] = run_tasks([task], "mock/model", {"display": "none", "log_dir": str(tmp_path), "max_samples": 1}).logs
+
+    assert log.error is not None and "was changed while it was being read" in log.error.message
+    assert [unit.snapshot().running for unit in ended] == [0]

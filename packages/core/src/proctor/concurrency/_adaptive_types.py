@@ -31,7 +31,7 @@ class AdaptiveLimits:
     def __post_init__(self) -> None:
         if not 1 <= self.min <= self.start <= self.max:
             raise UsageError(
-                f"adaptive connections need 1 <= min <= start <= max, not {self.min}, {self.start}, {self.max}"
+                f"--adaptive-connections needs 1 <= min <= start <= max, not {self.min}, {self.start}, {self.max}"
             )
 
     @classmethod
@@ -54,7 +54,7 @@ class AdaptiveLimits:
         said = value if isinstance(value, Mapping) else {"max": value}
         bounds = {name: said.get(name) for name in ("min", "start", "max")}
         if not all(bound is None or type(bound) is int for bound in bounds.values()):
-            raise UsageError(f"adaptive connections are true, false, a number or min, start and max, not {value!r}")
+            raise UsageError(f"--adaptive-connections is true, false, a number or min, start and max, not {value!r}")
         low, start, most = bounds["min"], bounds["start"], bounds["max"]
         low = usual.min if low is None else low
         most = max(usual.max, low, start or 0) if most is None else most

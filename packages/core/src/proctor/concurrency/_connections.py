@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from proctor.concurrency._adaptive import AdaptiveController, AdaptiveLimits, LimitChange, Token
 from proctor.concurrency._gate import Gate
 from proctor.concurrency._pacing import RequestPacer, Turn
-from proctor.concurrency._share import Row, SharedGate, SharedPool, shared_pool
+from proctor.concurrency._share import Row, SharedGate, SharedPool, check_share_name, shared_pool
 from proctor.contracts import RateLimits, Retry
 from proctor.schema import ModelUsage
 
@@ -38,6 +38,10 @@ class ConnectionPolicy:
     max_rpm: int | None = None
     max_tpm: int | None = None
     share: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.share is not None:
+            check_share_name(self.share)
 
 
 @dataclass(frozen=True, slots=True)

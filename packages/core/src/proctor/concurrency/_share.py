@@ -36,7 +36,7 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["Row", "SharedGate", "SharedPool", "shared_pool"]
+__all__ = ["Row", "SharedGate", "SharedPool", "check_share_name", "shared_pool"]
 
 _MAGIC = b"proctor1"
 _HEADER = struct.Struct("<8sIiq2d")  # magic, generation, adaptive limit (0: none), rows in use, next request and token
@@ -76,7 +76,7 @@ class SharedPool:
 
     def __init__(self, path: Path) -> None:
         if fcntl is None:
-            raise UsageError("PROCTOR_SHARE needs record locks, which this platform does not have")
+            raise UsageError("--share needs record locks, which this platform does not have")
         self._fcntl = fcntl
         self._thread_lock = threading.RLock()
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
@@ -113,7 +113,7 @@ class SharedPool:
                 _HEADER.pack_into(self._map, 0, magic, generation, limit, max(rows, index + 1), *times)
                 self._write()
             return
-        raise UsageError(f"more than {_ROWS} processes share these limits: use another name for PROCTOR_SHARE")
+        raise UsageError(f"more than {_ROWS} processes share these limits: use another name for --share")
 
     @contextmanager
     def _changes(self) -> Iterator[bool]:
@@ -281,16 +281,25 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_pools)
 
 
+def check_share_name(name: str) -> None:
+    """Refuse what can't be a part of a file's name.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name.startswith("."):
+        raise UsageError(f"--share {name!r} is no name: use letters, digits, '-', '_' and '.'")
+
+
 def shared_pool(name: str, key: str) -> SharedPool:
-    """The pool that all processes with ``PROCTOR_SHARE=name`` have for ``key``.
+    """The pool that all processes with ``--share name`` have for ``key``.
 
     A process opens it once and keeps it: closing one descriptor of a file would drop all its locks.
 
     Raises:
         UsageError: for a name that is none, or a folder that can't be used.
     """
-    if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name.startswith("."):
-        raise UsageError(f"PROCTOR_SHARE={name!r} is no name: use letters, digits, '-', '_' and '.'")
+    check_share_name(name)
     digest = blake2b(f"{name}\0{key}".encode(), digest_size=8).hexdigest()
     path = runtime_dir() / f"share-{name[:60]}-{digest}"
     with _pools_lock:

@@ -57,6 +57,8 @@ def check_log_dir(log_dir: str, *, dry: bool = False) -> None:
     Raises:
         UsageError: when it can't be written to, or no store is known for its scheme.
     """
+    if not log_dir.strip():
+        raise UsageError("--log-dir names no folder: give one, such as --log-dir ./logs")
     store, folder = store_for(log_dir)
     store.check(folder, dry=dry)
 

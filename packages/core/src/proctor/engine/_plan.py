@@ -29,10 +29,19 @@ def resolve_models(models: str | Model | Sequence[str | Model] | None, options: 
         return [None]
     named: list[str | Model] = []
     for model in [models] if isinstance(models, (str, Model)) else models:
-        named += [name.strip() for name in model.split(",") if name.strip()] if isinstance(model, str) else [model]
+        named += _names(model) if isinstance(model, str) else [model]
     if not named:
         raise UsageError("no model was given: say which with --model, for example --model openai/gpt-4o-mini")
     return [_model(model, options) for model in named]
+
+
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if any(names) and not all(names):
+        raise UsageError(
+            f"--model {text!r} has an empty name: give names with one comma between them, such as openai/a,openai/b"
+        )
+    return [name for name in names if name]
 
 
 def _model(model: str | Model, options: RunOptions) -> Model:

@@ -209,10 +209,10 @@ class UnitRun:
             yield _Wanted(partial(unit.samples.__getitem__, place), epoch, place)
 
     async def _one(self, wanted: _Wanted) -> None:
-        self._progress.started += 1
         doer: Activity | None = None
         try:
             sample = wanted.read()
+            self._progress.started += 1
             assert sample.id is not None
             doer = Activity(sample.id, wanted.epoch)
             self._progress.unfinished[doer] = None

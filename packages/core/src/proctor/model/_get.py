@@ -70,7 +70,8 @@ def _variant(model: Model, settings: GenerateConfig | None, role: str | None) ->
     note_use(model)
     if settings is None and (role is None or model.role == role):
         return model
-    return model.with_config(settings or GenerateConfig(), role=role)
+    settings = settings or GenerateConfig()
+    return model.with_config(settings, role=role, own_connections=settings.max_connections)
 
 
 def make_model(

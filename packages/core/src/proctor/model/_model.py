@@ -47,12 +47,12 @@ _LONGEST_ERROR = 300  # characters that are shown of it
 
 
 class _Own:
-    """The gate of a model alone, which all its forms (with other settings, in a role, in several units) share."""
+    """The gates of a model alone, by limit: its forms (in a role, in several units) share that of their limit."""
 
-    __slots__ = ("gate",)
+    __slots__ = ("gates",)
 
     def __init__(self) -> None:
-        self.gate: Gate | None = None
+        self.gates: dict[int, Gate] = {}
 
 
 class _Counts:
@@ -107,12 +107,21 @@ class Model:
         self._key: str | None = None
         self._headers: Mapping[str, str] | None = None
 
-    def with_config(self, config: GenerateConfig, *, role: str | None = None) -> Model:
-        """This model with ``config`` laid over its settings (and a role); the API and its connections are shared."""
+    def with_config(
+        self, config: GenerateConfig, *, role: str | None = None, own_connections: int | None = None
+    ) -> Model:
+        """This model with ``config`` laid over its settings; the API and its connections are shared.
+
+        Args:
+            config: settings that go before its own.
+            role: the role that it plays; its own when not given.
+            own_connections: a smaller limit for it alone, shared by all its forms with the same number.
+        """
         model = copy(self)
         model.config = self.config.merge(config)
         model.role = role or self.role
         model.args = dict(self.args)
+        model._own_connections = own_connections or self._own_connections
         model._headers = None
         return model
 
@@ -133,7 +142,7 @@ class Model:
     @property
     def own_gate(self) -> Gate | None:
         """The gate of this model alone, inside the connections that it shares; None where there is none so far."""
-        return self._own.gate
+        return None if self._own_connections is None else self._own.gates.get(self._own_connections)
 
     def count_anew(self) -> None:
         """Forget retries and errors: this form of the model counts for itself from here on."""
@@ -261,10 +270,10 @@ class Model:
         most = None if line.adaptive else line.gate.limit
         if active is None or active.api is self.api or (most is not None and most <= limit):
             return None, line
-        own = self._own
-        if own.gate is None:
-            own.gate = Gate(f"{self.name} (own)", limit)
-        return own.gate, line
+        gates = self._own.gates
+        if limit not in gates:
+            gates[limit] = Gate(f"{self.name} (own)", limit)
+        return gates[limit], line
 
     def _wish(self) -> Wish:
         config = self.config
