@@ -137,6 +137,7 @@ class World:
         return self.outcome
 
     def _admit(self) -> None:
+        self.controller.tend()
         limit = self.controller.limit if self.fixed is None else self.fixed
         while self.queue and self.held < limit:
             self.held += 1

@@ -23,6 +23,7 @@ from run_status import until
 from proctor.cli import main
 from proctor.cli._status_text import operation_text, run_text
 from proctor.concurrency import RunSocket, run_sockets
+from proctor.contracts import DEFAULT_CONNECTIONS
 
 TASK = """
 import anyio
@@ -108,7 +109,7 @@ def test_two_evaluations_are_shown_and_changed(tmp_path: Path, capsys: pytest.Ca
         assert main(["status", str(first), "set", "my-api", "3"]) == 0
         assert capsys.readouterr().out == "my-api: 1 -> 3\n"
         assert main(["status", "set", "connections", "40", "--model", "mock/model", "--run", str(second)]) == 0
-        assert capsys.readouterr().out == "mock/model: 10 -> 40\n"
+        assert capsys.readouterr().out == f"mock/model: {DEFAULT_CONNECTIONS} -> 40\n"
         assert main(["status", "set", "connections", "some", "--run", str(second)]) == 2
         assert main(["status", "set", "connections", "auto", "--run", str(second)]) == 2
         assert "are a fixed number in this run" in capsys.readouterr().err

@@ -26,6 +26,7 @@ class Client:
 
     @property
     def limit(self) -> int:
+        self.controller.tend()
         return self.controller.limit
 
     def fill(self) -> list[Token]:
@@ -121,6 +122,16 @@ def test_answers_that_come_together_open_their_slots_one_at_a_time() -> None:
         client.clock.now += wait + 1e-9
         opened.append(client.limit)
     assert opened == [12, 13, 14, 15, 16, 17, 18, 19, 20]
+
+
+def test_looking_at_the_limit_opens_nothing() -> None:
+    client = Client(start=10)
+    client.round()
+    client.clock.now += 1000
+
+    assert [client.controller.limit, client.controller.limit] == [11, 11]
+    client.controller.tend()
+    assert client.controller.limit == 12
 
 
 def test_who_looks_late_finds_no_burst() -> None:

@@ -51,6 +51,7 @@ def test_the_limit_stays_in_bounds_and_the_history_tells_all_of_it(limits: Adapt
         else:
             getattr(controller, end)(token)
             assert "rate_limit" not in {change.reason for change in controller.history[before:]}
+        controller.tend()
         assert limits.min <= controller.limit <= limits.max
         assert controller.in_flight == len(out)
         assert 0 <= controller.hold() <= 15.001  # and the rounding of the clock

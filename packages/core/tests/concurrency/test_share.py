@@ -74,8 +74,11 @@ def test_what_a_killed_process_held_is_free(tmp_path: Path) -> None:
 def test_the_smaller_of_two_limits_holds(tmp_path: Path) -> None:
     path = tmp_path / "pool"
     pool = SharedPool(path)
+    gate = SharedGate("shared", 40, pool)
+    assert gate.room == 40
     with holder(path, 4, 2):
         assert sum(pool.take(40, static=True) for _ in range(40)) == 2
+        assert (gate.room, gate.limit) == (4, 40)
     pool.rows()
     assert pool.take(40, static=True)  # the other's limit went with it
 

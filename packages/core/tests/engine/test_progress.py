@@ -10,6 +10,7 @@ import pytest
 
 from proctor import Task
 from proctor.concurrency import Gate, LoopWatch, all_connections, run_gates
+from proctor.contracts import DEFAULT_CONNECTIONS
 from proctor.dataset import Sample, json_dataset
 from proctor.display import RunSnapshot, UnitSnapshot, unit_from_log
 from proctor.engine import RunResult
@@ -114,7 +115,7 @@ def test_connections_of_a_grader_can_be_set_before_it_sends_its_first_request() 
         answer = pool.submit(status.answer, {"ask": "set", "gate": "connections", "limit": 7, "of": "mock/judge"})
         while not answer.done():
             status.beat()
-        assert answer.result(60)["changed"] == [{"name": "mock/judge", "old": 10, "new": 7}]
+        assert answer.result(60)["changed"] == [{"name": "mock/judge", "old": DEFAULT_CONNECTIONS, "new": 7}]
         assert [line.gate.limit for line in all_connections()] == [7]
 
 

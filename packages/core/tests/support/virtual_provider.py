@@ -58,6 +58,7 @@ class VirtualProvider:
         self._at(LOOK, self._look)
 
     def _send(self) -> None:
+        self.controller.tend()
         while self._held < self.controller.limit and not self.controller.hold():
             self._held += 1
             first = not self._again

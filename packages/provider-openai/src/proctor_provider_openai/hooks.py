@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from proctor.contracts import ModelAPI, ModelFactory
     from proctor.schema import GenerateConfig
 
-CONNECTIONS = 20
-
 
 def _lazy(factory: str, *first: str) -> ModelFactory:
     """What calls the function ``factory`` of ``_factories``, imported then; ``first`` goes before the model's name."""
@@ -36,7 +34,6 @@ def _service(service: Service) -> ModelProvider:
         factory=_lazy("service", service.name),
         args=ServiceArgs,
         env=tuple((name,) for name in service.env),
-        max_connections=CONNECTIONS,
         summary=f"models at {service.title}, by its OpenAI-compatible API",
     )
 
@@ -49,21 +46,18 @@ def proctor_model_providers() -> Sequence[ModelProvider]:
             name="openai",
             factory=_lazy("openai"),
             args=OpenAIArgs,
-            max_connections=CONNECTIONS,
             summary="OpenAI's models, or any server named by OPENAI_BASE_URL; openai/azure/... for Azure",
         ),
         ModelProvider(
             name="openai-api",
             factory=_lazy("generic"),
             args=ServiceArgs,
-            max_connections=CONNECTIONS,
             summary="openai-api/<service>/<model>: any compatible service, by <SERVICE>_API_KEY and <SERVICE>_BASE_URL",
         ),
         ModelProvider(
             name="azureai",
             factory=_lazy("azure"),
             args=AzureArgs,
-            max_connections=CONNECTIONS,
             summary="deployments on Azure OpenAI and Azure AI Foundry",
         ),
         *(_service(service) for service in SERVICES),

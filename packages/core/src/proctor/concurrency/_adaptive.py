@@ -39,7 +39,7 @@ class AdaptiveController:
 
     Call ``sent`` when a request leaves, and with what it returns exactly one of ``succeeded``, ``repeated``,
     ``refused``, ``troubled`` and ``neutral`` when it comes back, before its place is given to another. Between these
-    calls slots may fall due (``due``): look at ``limit`` then.
+    calls slots may fall due (``due``): call ``tend`` then.
 
     Args:
         limits: the bounds and the start.
@@ -119,9 +119,12 @@ class AdaptiveController:
     @property
     def limit(self) -> int:
         """How many requests may be in flight now."""
+        return self._limit
+
+    def tend(self) -> None:
+        """Open the slots that fell due since anything happened."""
         if self._credit:
             self._open(self._now())
-        return self._limit
 
     @property
     def in_flight(self) -> int:

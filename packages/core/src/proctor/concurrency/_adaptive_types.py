@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from proctor.contracts import UsageError
+from proctor.contracts import DEFAULT_CONNECTIONS, UsageError
 
 __all__ = ["AdaptiveLimits", "AdaptiveState", "LimitChange", "Reason", "Token"]
 
@@ -25,7 +25,7 @@ class AdaptiveLimits:
     """
 
     min: int = 1
-    start: int = 20
+    start: int = DEFAULT_CONNECTIONS
     max: int = 100
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ from proctor.concurrency._adaptive import AdaptiveController, AdaptiveLimits, Li
 from proctor.concurrency._gate import Gate
 from proctor.concurrency._pacing import RequestPacer, Turn
 from proctor.concurrency._share import Row, SharedGate, SharedPool, check_share_name, shared_pool
-from proctor.contracts import RateLimits, Retry
+from proctor.contracts import DEFAULT_CONNECTIONS, RateLimits, Retry
 from proctor.schema import ModelUsage
 
 __all__ = ["ConnectionPolicy", "Connections", "LimitRecord", "Wish"]
@@ -57,7 +57,7 @@ class Wish:
 
     max_connections: int | None = None
     adaptive: Adaptive = None
-    default: int = 20
+    default: int = DEFAULT_CONNECTIONS
     adapts: bool = True
 
     def resolve(self, policy: ConnectionPolicy) -> int | AdaptiveLimits:
@@ -210,8 +210,9 @@ class Connections:
         """
         controller, pool = self.controller, self._pool
         soon = False
-        if controller is not None and controller.due() is not None:
-            soon = controller.limit < controller.limits.max  # looking opens what is due
+        if controller is not None:
+            controller.tend()
+            soon = controller.due() is not None and controller.limit < controller.limits.max
         if isinstance(self.gate, SharedGate) and pool is not None and self.gate.waiting:
             if controller is not None and pool.generation != self._generation:
                 self._adopt(pool)

@@ -40,6 +40,11 @@ class Gate:
         self._admit()
 
     @property
+    def room(self) -> int | None:
+        """How many may hold it as things are: a gate that is shared may be bound by another's limit."""
+        return self._limit
+
+    @property
     def held(self) -> int:
         """How many hold the gate now."""
         return self._held

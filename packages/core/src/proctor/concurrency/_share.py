@@ -172,6 +172,11 @@ class SharedPool:
             self._reap()
             return [row for row in self._rows() if row.process]
 
+    def bound(self) -> int | None:
+        """The smallest limit of the other processes; a look that changes nothing, for screens."""
+        others = [row.limit for index, row in enumerate(self._rows()) if row.process and index != self._index]
+        return min(filter(None, others), default=None)
+
     def _reap(self) -> None:
         for index, row in enumerate(self._rows()):
             if index == self._index or not row.process:
@@ -321,6 +326,12 @@ class SharedGate(Gate):
         self.pool = pool
         self.static = static
         super().__init__(name, limit)
+
+    @property
+    def room(self) -> int | None:
+        """The smallest limit of all processes that share it."""
+        others = self.pool.bound()
+        return others if self._limit is None else min(self._limit, others or self._limit)
 
     def _take(self) -> bool:
         if not self.pool.take(self._limit, static=self.static):

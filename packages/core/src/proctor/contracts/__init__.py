@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         UnitInfo,
     )
     from proctor.contracts._providers import (
+        DEFAULT_CONNECTIONS,
         CommandProvider,
         DisplayProvider,
         LogStoreProvider,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from proctor.contracts._startup import StartupContext
 
 __all__ = [
+    "DEFAULT_CONNECTIONS",
     "CallRecord",
     "CommandProvider",
     "Display",
@@ -134,6 +136,7 @@ _HOME = {
     "TaskEnd": "_observer",
     "TaskStart": "_observer",
     "UnitInfo": "_observer",
+    "DEFAULT_CONNECTIONS": "_providers",
     "CommandProvider": "_providers",
     "DisplayProvider": "_providers",
     "LogStoreProvider": "_providers",

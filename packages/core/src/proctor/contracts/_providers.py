@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from proctor.schema import GenerateConfig
 
 _BOTH = ("asyncio", "trio")
+DEFAULT_CONNECTIONS = 20
+"""Requests in flight at once on a credential whose provider and user say nothing, and where a moving limit starts."""
 
 
 class ModelFactory(Protocol):
@@ -50,7 +52,7 @@ class ModelProvider:
     factory: ModelFactory
     args: type | None = None
     env: tuple[tuple[str, ...], ...] = ()
-    max_connections: int = 10
+    max_connections: int = DEFAULT_CONNECTIONS
     adaptive: bool = True
     backends: tuple[str, ...] = _BOTH
     summary: str = ""

@@ -160,7 +160,7 @@ def _gate_snapshots(providers: Collection[str]) -> list[GateSnapshot]:
         provider, slash, _ = name.partition("/")
         return provider if slash and provider in providers and named[provider] == 1 else name
 
-    return [GateSnapshot(shown(gate.name), gate.held, gate.limit, gate.waiting) for gate in used]
+    return [GateSnapshot(shown(gate.name), gate.held, gate.room, gate.waiting) for gate in used]
 
 
 class RunProgress:

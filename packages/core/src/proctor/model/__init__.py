@@ -5,7 +5,7 @@ from proctor.model._active import active_model, active_model_roles, use_models
 from proctor.model._get import get_model, make_model
 from proctor.model._input import describe_tools_with
 from proctor.model._mock import MockAPI, MockArgs, MockError
-from proctor.model._model import DEFAULT_CONNECTIONS, Model
+from proctor.model._model import Model
 from proctor.model._open import close_models, run_models
 from proctor.model._record import configure_model_logging, loggable_args, loggable_config, loggable_url
 from proctor.model._retry import AttemptTimeout, GenerateTimeout, Pacing
@@ -42,7 +42,6 @@ from proctor.schema import (
 )
 
 __all__ = [
-    "DEFAULT_CONNECTIONS",
     "AttemptTimeout",
     "ChatCompletionChoice",
     "ChatMessage",

@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from proctor.concurrency import Connections, Gate, Wish, activity, connections
-from proctor.contracts import ModelAPI, RateLimits
+from proctor.contracts import DEFAULT_CONNECTIONS, ModelAPI, RateLimits
 from proctor.limits import LimitExceededError, SampleLimits, sample_limits
 from proctor.log import Transcript, now_iso, transcript
 from proctor.model._active import active_model
@@ -35,12 +35,9 @@ from proctor.schema import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DEFAULT_CONNECTIONS", "Model"]
+__all__ = ["Model"]
 
 logger = logging.getLogger("proctor.model")
-
-DEFAULT_CONNECTIONS = 20
-"""How many requests run at once against a provider that says nothing about it."""
 
 _KEPT_ERROR = 2000  # characters that are kept of an error; credentials are looked for in them
 _LONGEST_ERROR = 300  # characters that are shown of it
