@@ -12,6 +12,9 @@ from log_samples import sample, spec, stats
 
 from proctor.contracts import LogBusyError, UsageError
 from proctor.log import LogWriter, index_eval_log, read_eval_log, write_eval_log
+from proctor.log._log_file import open_log
+from proctor.log._rewrite import copy_members
+from proctor.log._zip_write import ZipBuilder
 from proctor.schema import EvalError, EvalPlan, EvalRetryError, EvalSampleLimit, Provenance
 
 Format = Literal["eval", "json"]
@@ -122,6 +125,18 @@ def test_a_log_that_was_changed_since_is_not_held(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has changed since it was read"):
         index.hold()
     index_eval_log(path, hold=True).release()
+
+
+@pytest.mark.parametrize("rows", [b"[{", b"[3]", b'[{"id": 1}]', b"{}", b'[{"id": 1, "epoch": 1, "retries": "x"}]'])
+def test_summaries_that_make_no_sense(tmp_path: Path, rows: bytes) -> None:
+    path = _log(tmp_path, "eval", sample(1))
+    zip = open_log(path).zip  # type: ignore[attr-defined]  # it is an .eval log
+    with pytest.raises(UsageError, match="its summaries make no sense"):
+        made, builder = tmp_path / "odd.eval", ZipBuilder()
+        parts = list(copy_members(builder, zip, lambda name: name != "summaries.json"))
+        parts += builder.add([("summaries.json", rows)])
+        made.write_bytes(b"".join([*parts, bytes(builder.directory), builder.end()]))
+        index_eval_log(made)
 
 
 def test_what_is_no_log_says_so(tmp_path: Path) -> None:

@@ -160,11 +160,16 @@ class LogIndex:
             raise BadLogError(
                 f"{self.location} has samples that are stored in chunks: they can't be gone on from. Evaluate anew."
             )
-        for row in file.rows():
-            name = sample_name(row["id"], row["epoch"])
-            place = places.get(name)
-            if place is not None and row.get("completed", True):
-                self._note(name, place, row)
+        try:
+            for row in file.rows():
+                name = sample_name(row["id"], row["epoch"])
+                place = places.get(name)
+                if place is not None and row.get("completed", True):
+                    self._note(name, place, row)
+        except BadLogError:
+            raise
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise BadLogError(f"{self.location}: its summaries make no sense ({error!r}).") from error
         # A write was cut behind the samples and before their summaries: they are whole, and were paid for.
         self._unlisted = [name for name in places if name.startswith("samples/") and name not in self._known]
         for name in self._unlisted:
