@@ -65,9 +65,15 @@ def _show(options: Mapping[str, Any], as_json: bool, result: RunResult) -> int:
     if as_json:
         from proctor.cli._summary import plan_json, summary_json
 
-        click.echo(plan_json(result.units) if options.get("dry_run") else summary_json(result.logs, result.exit_code))
+        ended = result.logs, result.exit_code, result.estimates
+        click.echo(plan_json(result.units) if options.get("dry_run") else summary_json(*ended))
     elif options.get("dry_run"):
         _show_plan(result.units)
+    elif result.estimates:
+        from proctor.cli._estimate import estimate_text
+
+        for line in estimate_text(result.estimates):
+            click.echo(line)
     elif options.get("display") == "none":
         from proctor.display import report_text, unit_from_log
 

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from proctor.cli._estimate import estimate_json
 from proctor.display import UnitSnapshot, stale_metrics, unit_from_log
 
 if TYPE_CHECKING:
-    from proctor.engine import Unit
+    from proctor.engine import Unit, UnitEstimate
     from proctor.schema import EvalLog
     from proctor.sets import SetResult
 
@@ -34,9 +35,14 @@ def plan_json(units: Sequence[Unit]) -> str:
     return json.dumps({"units": plan}, ensure_ascii=False, indent=2)
 
 
-def summary_json(logs: Sequence[EvalLog], exit_code: int) -> str:
-    """``{"exit_code": 0, "logs": [...]}``; a metric that is not a number is ``null``, as JSON has no NaN."""
-    summary = {"exit_code": exit_code, "logs": [_unit(log) for log in logs]}
+def summary_json(logs: Sequence[EvalLog], exit_code: int, estimates: Sequence[UnitEstimate] = ()) -> str:
+    """``{"exit_code": 0, "logs": [...]}``; a metric that is not a number is ``null``, as JSON has no NaN.
+
+    With ``--estimate`` it has ``estimates``, too.
+    """
+    summary: dict[str, Any] = {"exit_code": exit_code, "logs": [_unit(log) for log in logs]}
+    if estimates:
+        summary["estimates"] = estimate_json(estimates)
     return json.dumps(_finite(summary), ensure_ascii=False, indent=2)
 
 

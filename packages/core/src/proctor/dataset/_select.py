@@ -43,6 +43,12 @@ class Selection:
             return len(self._picked)
         return None if self.total is None else len(range(*self._picked.indices(self.total)))
 
+    def place(self, index: int) -> int:
+        """Where in the dataset the sample at ``index`` of the selection stands."""
+        if isinstance(self._picked, slice):
+            raise TypeError("what is selected of an IterableDataset has no places")
+        return self._picked[index]
+
     def __len__(self) -> int:
         if self.length is None:
             raise TypeError("the length of this dataset is not known until it has been read")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from proctor.display._report import report_text, score_text
     from proctor.display._results import stale_metrics, unit_from_log
     from proctor.display._rich import RichDisplay
-    from proctor.display._text import duration, plural
+    from proctor.display._text import duration, plural, tokens
     from proctor.display._waits import operation_text
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "rich_display",
     "score_text",
     "stale_metrics",
+    "tokens",
     "unit_from_log",
     "write_line",
 ]
@@ -65,6 +66,7 @@ _HOME = {
     "report_text": "_report",
     "score_text": "_report",
     "stale_metrics": "_results",
+    "tokens": "_text",
     "unit_from_log": "_results",
     "write_line": "_plain",
 }

@@ -3,6 +3,7 @@
 from proctor.engine._agenda import Agenda, Retries
 from proctor.engine._edit_scores import edit_score, invalidate_samples, recompute_metrics, uninvalidate_samples
 from proctor.engine._errors import ErrorPolicy, exit_code
+from proctor.engine._estimate import Amount, UnitEstimate
 from proctor.engine._eval import eval, eval_async, outside_a_loop
 from proctor.engine._identity import IDENTITY_VERSION, identity_changes, logged_ingredients, logged_unit
 from proctor.engine._load import TaskInfo, TaskLike, find_tasks, list_tasks
@@ -18,6 +19,7 @@ __all__ = [
     "IDENTITY_VERSION",
     "SCORE_OPTIONS",
     "Agenda",
+    "Amount",
     "Epochs",
     "ErrorPolicy",
     "ResumePlan",
@@ -28,6 +30,7 @@ __all__ = [
     "TaskInfo",
     "TaskLike",
     "Unit",
+    "UnitEstimate",
     "edit_score",
     "eval",
     "eval_async",

@@ -39,6 +39,7 @@ def check_units(units: Sequence[Unit], options: RunOptions) -> None:
     seen: set[int] = set()
     for unit in units:
         _check_threshold(unit)
+        _check_prices(unit, options)
         _warn_idle(unit, options)
         _check_named_models(unit)
         if id(unit.task) not in seen:  # several models may share a task
@@ -71,6 +72,22 @@ def _check_threshold(unit: Unit) -> None:
         raise UsageError(
             f"fail_on_error of task {unit.name!r} is {value:g}: give a share of the samples below 1 (0.1), or a whole "
             "count of them (5)"
+        )
+
+
+def _check_prices(unit: Unit, options: RunOptions) -> None:
+    """Refuse to limit what can't be counted."""
+    limit = "max_cost" if options.max_cost is not None else "cost_limit" if unit.cost_limit is not None else ""
+    if not limit:
+        return
+    models = {unit.model.name, *(model.name for model in unit.roles.values())}
+    models |= {name for (_, _, own), name in _named_models([unit.solver, *unit.scorers]) if own}
+    unknown = [name for name in sorted(models) if options.prices.find(name) is None]
+    if unknown:
+        raise UsageError(
+            f"task {unit.name!r}: {limit} is set, but what {', '.join(unknown)} costs is not known. Write a file such "
+            f"as {{{unknown[0]}: {{input: 1.25, output: 10}}}}, in dollars per million tokens, and name it with "
+            "--model-cost-config"
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from proctor.schema import EvalError, EvalLog, redact_text
 
-__all__ = ["ErrorPolicy", "eval_error", "exit_code"]
+__all__ = ["ErrorPolicy", "eval_error", "exit_code", "stopped_by"]
 
 _LONGEST = 100_000  # characters of a traceback; recursion errors and embedded data make far longer ones
 
@@ -44,17 +44,25 @@ class ErrorPolicy:
         return errors > limit if limit else errors > 0
 
 
+def stopped_by(log: EvalLog) -> str:
+    """Which budget of the run ended the unit, such as ``max_cost: $1.02 of $1.00``; empty when none did."""
+    own = (log.eval.metadata or {}).get("proctor")
+    return str(own.get("stopped_by", "")) if isinstance(own, dict) else ""
+
+
 def exit_code(logs: Iterable[EvalLog]) -> int:
     """What a command that made ``logs`` returns.
 
-    0 when all is done (errors within the threshold included), 1 when a unit was aborted, 3 when one finished with more
-    errors than allowed, 130 when one was interrupted.
+    0 when all is done (errors within the threshold included), 1 when a unit was aborted or the run's budget was spent,
+    3 when one finished with more errors than allowed, 130 when one was interrupted.
     """
     code = 0
     for log in logs:
-        if log.status == "cancelled":
+        if log.status == "cancelled" and stopped_by(log):
+            code = 1
+        elif log.status == "cancelled":
             return 130
-        if log.status == "started" or (log.status == "error" and log.error is not None):
+        elif log.status == "started" or (log.status == "error" and log.error is not None):
             code = 1
         elif log.status == "error":
             code = code or 3

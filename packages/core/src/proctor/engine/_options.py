@@ -9,7 +9,7 @@ from typing import Any, Literal
 from proctor.concurrency import AdaptiveLimits, ConnectionPolicy
 from proctor.contracts import UsageError
 from proctor.engine._task import resolve_sandbox
-from proctor.model import generation_settings
+from proctor.model import ModelPrices, generation_settings
 from proctor.schema import GENERATE_FIELDS, GenerateConfig, SandboxSpec, check_options, load_config
 
 __all__ = ["RunOptions", "connection_policy", "resolve_options"]
@@ -50,6 +50,11 @@ class RunOptions:
     turn_limit: int | None = None
     time_limit: float | None = None
     working_limit: float | None = None
+    cost_limit: float | None = None
+    prices: ModelPrices = field(default_factory=ModelPrices)
+    max_cost: float | None = None
+    max_tokens_total: int | None = None
+    estimate: int | None = None
     stop_timeout: float | None = None
     fail_on_error: bool | float | None = None
     continue_on_fail: bool | None = None
@@ -100,10 +105,16 @@ def resolve_options(options: Mapping[str, Any]) -> RunOptions:
     """
     try:
         check_options(options)
+        if options.get("estimate") and options.get("dry_run"):
+            raise UsageError("dry_run sends nothing and estimate runs a pilot: leave one of the two out")
         said = {name: value for name, value in options.items() if value is not None}
         for name, target in (("task_config", "task_args"), ("model_config", "model_args")):
             if file := said.pop(name, None):
                 said[target] = {**load_config(file), **said.get(target, {})}
+        if (costs := said.pop("model_cost_config", None)) is not None:
+            named = isinstance(costs, str)
+            table = load_config(costs) if named else costs
+            said["prices"] = ModelPrices.of(table, costs if named else "model_cost_config")
         generate = load_config(file) if (file := said.pop("generate_config", None)) else {}
         generate |= {name: said.pop(name) for name in list(said) if name in GENERATE_FIELDS}
         config = generation_settings(generate, "the run")

@@ -146,7 +146,7 @@ def _unit(
         turn_limit=_first(options.turn_limit, task.turn_limit),
         time_limit=_first(options.time_limit, task.time_limit),
         working_limit=_first(options.working_limit, task.working_limit),
-        cost_limit=task.cost_limit,
+        cost_limit=_first(options.cost_limit, task.cost_limit),
         options=options,
         args=task_info(task).params,
         identity=identity,

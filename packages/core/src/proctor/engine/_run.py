@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
@@ -28,7 +28,8 @@ from proctor.display import unit_from_log
 from proctor.engine._agenda import Agenda, MakeAgenda
 from proctor.engine._checks import check_log_dir, check_units
 from proctor.engine._emergency import Emergency
-from proctor.engine._errors import eval_error, exit_code
+from proctor.engine._errors import eval_error, exit_code, stopped_by
+from proctor.engine._estimate import UnitEstimate, pilot, unit_estimate
 from proctor.engine._load import TaskLike, find_tasks
 from proctor.engine._loop import in_loop, tell_over
 from proctor.engine._observe import Observers
@@ -43,8 +44,9 @@ from proctor.engine._spec import revision
 from proctor.engine._status import RunStatus
 from proctor.engine._unit import Unit
 from proctor.engine._waits import sample_snapshots
+from proctor.limits import RunBudget, use_budget
 from proctor.log import index_eval_log, now_iso_seconds
-from proctor.model import Model, close_models, run_models
+from proctor.model import Model, close_models, run_models, use_prices
 from proctor.sandbox import cleanup_sandboxes, configure_sandboxes
 from proctor.schema import EvalLog, redact_text, short_uuid
 
@@ -58,6 +60,8 @@ class RunResult:
     logs: list[EvalLog]
     exit_code: int
     units: tuple[Unit, ...]
+    estimates: tuple[UnitEstimate, ...] = ()
+    """With ``estimate``: what the whole of each unit would take."""
 
 
 def run(
@@ -138,10 +142,16 @@ async def run_planned(plan: Callable[[], list[Unit]], options: RunOptions, agend
         await stack.enter_async_context(detached_tasks())
         stack.enter_context(run_gates(options.max_subprocesses, connection_policy(options)))
         stack.enter_context(run_models())
+        stack.enter_context(use_prices(options.prices))
+        stack.enter_context(use_budget(RunBudget(options.max_tokens_total, options.max_cost)))
         stack.enter_context(configure_sandboxes(options.max_sandboxes))
         result: RunResult | None = None
         try:
-            units = plan()
+            units = whole = plan()
+            if options.estimate:
+                if agenda is not None:
+                    raise UsageError("estimate is for new evaluations: `proctor eval TASK --estimate` makes one")
+                units = [pilot(unit, options.estimate) for unit in whole]
             check_units(units, options)
             observers = Observers(options.observers, options.async_backend)
             check_log_dir(options.log_dir, dry=options.dry_run)
@@ -157,6 +167,8 @@ async def run_planned(plan: Callable[[], list[Unit]], options: RunOptions, agend
             stack.callback(current.emergency.close)
             screen = Screen(display, current.progress.snapshot, lambda: sample_snapshots(current.progress.units))
             result = await current.run(screen)
+            if options.estimate:
+                result = replace(result, estimates=await to_thread.run_sync(_estimates, whole, current.logs))
             return result
         finally:
             with anyio.CancelScope(shield=True):
@@ -164,6 +176,10 @@ async def run_planned(plan: Callable[[], list[Unit]], options: RunOptions, agend
                 await close_models()
             if result is not None:
                 tell_over(result)
+
+
+def _estimates(units: Sequence[Unit], logs: Mapping[int, EvalLog]) -> tuple[UnitEstimate, ...]:
+    return tuple(unit_estimate(unit, logs[index]) for index, unit in enumerate(units) if logs[index].location)
 
 
 class _Run:
@@ -284,7 +300,13 @@ class _Run:
         )
         self.running[unit] = None
         try:
-            self.logs[index] = await unit.run()
+            self.logs[index] = log = await unit.run()
+            if why := stopped_by(log):
+                self._screen.message(
+                    f"{unit.unit.name} ({unit.unit.model.name}): the budget of the run is spent ({why}), so no further "
+                    "sample was started. `proctor eval-retry` goes on from the log",
+                    "warning",
+                )
         except Exception as error:
             # The log itself could not be written: this unit is lost, the others go on.
             self._lost(index, unit, error)

@@ -26,6 +26,7 @@ from proctor.engine._spec import eval_plan, eval_spec
 from proctor.engine._tally import Tally
 from proctor.engine._unit import Unit
 from proctor.engine._workers import Workers
+from proctor.limits import run_budget
 from proctor.log import LogIndex, LogWriter, Reused, now_iso_seconds, read_eval_log_sample
 from proctor.model import use_models
 from proctor.schema import (
@@ -98,6 +99,8 @@ class UnitRun:
         self.log: EvalLog | None = None
         """The header, once the unit is over; also when it was cancelled."""
         self._failure: EvalError | None = None
+        self._budget = run_budget()
+        self._stopped_by = ""
         self._ending = threading.Lock()
         self._attempts: dict[Attempt, int] = {}  # those that go on, with their samples' places in the dataset's order
         self._tally = Tally(progress, self._stats, lambda *reduced: self._writer.reduction(*reduced))
@@ -135,7 +138,7 @@ class UnitRun:
             if self._reuse is not None and self._reuse.known_at_once:
                 self._writer.reuse(self._reuse.groups(), self._reused)
             await self._samples()
-            status = self._tally.status() if self._failure is None else "error"
+            status = "error" if self._failure else "cancelled" if self._stopped_by else self._tally.status()
         except Exception as error:
             self._failure, status = eval_error(error), "error"
         finally:
@@ -180,6 +183,9 @@ class UnitRun:
                 return
             except (Exception, SystemExit) as error:  # a generator of samples that raises, or gives an id twice
                 self._failure = eval_error(error)
+                return
+            if self._budget is not None and self._budget.reached:
+                self._stopped_by = self._stopped_by or self._budget.reached
                 return
             if wanted is None:
                 await anyio.lowlevel.checkpoint()
@@ -227,7 +233,8 @@ class UnitRun:
                     done = await run
                 finally:
                     self._attempts.pop(attempt, None)
-                if done.error is None or len(retries) - earlier >= self.unit.retry_on_error:
+                spent = self._budget is not None and self._budget.reached
+                if done.error is None or spent or len(retries) - earlier >= self.unit.retry_on_error:
                     break
                 self._tally.add_usage(done)
                 self._progress.retried += not retries
@@ -339,6 +346,8 @@ class UnitRun:
             late["outcomes"] = self._tally.outcomes(scored=self._failure is not None)
         if self._reuse is not None:
             late["reused"] = self._reuse.copied
+        if self._stopped_by:
+            late["stopped_by"] = self._stopped_by
         if stalls := self._stalls():
             late["loop_stalls"] = stalls
         own: dict[str, Any] = {}

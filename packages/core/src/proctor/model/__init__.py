@@ -7,6 +7,7 @@ from proctor.model._input import describe_tools_with
 from proctor.model._mock import MockAPI, MockArgs, MockError
 from proctor.model._model import Model
 from proctor.model._open import close_models, run_models
+from proctor.model._prices import ModelCost, ModelPrices, model_prices, use_prices
 from proctor.model._record import configure_model_logging, loggable_args, loggable_config, loggable_url
 from proctor.model._retry import AttemptTimeout, GenerateTimeout, Pacing
 from proctor.model._settings import check_base_url, generation_settings
@@ -70,7 +71,9 @@ __all__ = [
     "Model",
     "ModelAPI",
     "ModelCall",
+    "ModelCost",
     "ModelOutput",
+    "ModelPrices",
     "ModelProvider",
     "ModelUsage",
     "Pacing",
@@ -92,9 +95,11 @@ __all__ = [
     "loggable_config",
     "loggable_url",
     "make_model",
+    "model_prices",
     "parse_tool_call",
     "record_call",
     "run_models",
     "tool_schema",
     "use_models",
+    "use_prices",
 ]

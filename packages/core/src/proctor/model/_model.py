@@ -12,12 +12,13 @@ import anyio
 import anyio.lowlevel
 
 from proctor.concurrency import Connections, Gate, Wish, activity, connections
-from proctor.contracts import DEFAULT_CONNECTIONS, ModelAPI, RateLimits
+from proctor.contracts import DEFAULT_CONNECTIONS, ModelAPI, RateLimits, UsageError
 from proctor.limits import LimitExceededError, SampleLimits, sample_limits
 from proctor.log import Transcript, now_iso, transcript
 from proctor.model._active import active_model
 from proctor.model._generate import Generation
 from proctor.model._input import collapse, conversation, tool_infos
+from proctor.model._prices import model_prices
 from proctor.model._record import loggable_config, model_logging
 from proctor.model._retry import Pacing
 from proctor.schema import (
@@ -165,6 +166,7 @@ class Model:
 
         Raises:
             TimeoutError: when ``timeout`` or, in all attempts, ``attempt_timeout`` ran out.
+            UsageError: when the cost is limited and this model has no price.
             LimitExceededError: when the reply used more than the sample may.
             Exception: what the provider raised, when it is permanent or the retries are used up.
         """
@@ -194,15 +196,23 @@ class Model:
         finally:
             if doer is not None:
                 del doer.running[call]
+        usage = output.usage
+        if usage is not None and usage.total_cost is None and (price := model_prices().find(self.name)) is not None:
+            usage.total_cost = price.dollars(usage)
         self._completed(event, call, output)
         self._headers = call.record.headers
-        if limits is not None and output.usage is not None:
-            limits.record_usage(self.name, self.role, output.usage)
+        if limits is not None and usage is not None:
+            limits.record_usage(self.name, self.role, usage)
         return output
 
     async def _may(self, limits: SampleLimits, messages: int) -> None:
         """Ask the limits that hold here for one more turn."""
         try:
+            if limits.cost_limited and model_prices().find(self.name) is None:
+                raise UsageError(
+                    f"what the model {self.name} costs is not known, and the cost is limited: name its price in the "
+                    "file of --model-cost-config"
+                )
             limits.begin_turn(messages)
         except LimitExceededError:
             # Whoever swallows the error and asks again, for ever, must not keep everybody else from running.

@@ -11,7 +11,7 @@ from proctor.schema._option import Option
 
 __all__ = ["check_type"]
 
-_ANYTHING = frozenset({"sandbox", "solver"})  # objects too; who uses them knows which
+_ANYTHING = frozenset({"sandbox", "solver", "model_cost_config"})  # objects too; who uses them knows which
 
 
 def check_type(key: str, option: Option, value: Any) -> None:

@@ -137,6 +137,15 @@ class EvalOptions(GenerateOptions, total=False):
         str | None,
         Option("--model-config", "JSON or YAML file of provider arguments; -M wins over it.", "Model", metavar="FILE"),
     ]
+    model_cost_config: Annotated[
+        str | dict[str, Any] | None,
+        Option(
+            "--model-cost-config",
+            "JSON or YAML file of prices in dollars per million tokens: {openai/gpt-5: {input: 1.25, output: 10}}.",
+            "Model",
+            metavar="FILE",
+        ),
+    ]
     model_roles: Annotated[
         dict[str, Any] | None,
         Option(
@@ -271,6 +280,44 @@ class EvalOptions(GenerateOptions, total=False):
             "number",
             metavar="SECONDS",
             above=0,
+        ),
+    ]
+    cost_limit: Annotated[
+        float | None,
+        Option(
+            "--cost-limit",
+            "Dollars of one sample, by the prices of --model-cost-config.",
+            "Limits",
+            "number",
+            metavar="USD",
+            above=0,
+        ),
+    ]
+    max_cost: Annotated[
+        float | None,
+        Option(
+            "--max-cost",
+            "Dollars of the whole run: when they are spent no further sample starts, and those that run end.",
+            "Limits",
+            "number",
+            metavar="USD",
+            above=0,
+        ),
+    ]
+    max_tokens_total: Annotated[
+        int | None,
+        Option("--max-tokens-total", "Tokens of the whole run, such as 5m; likewise.", "Limits", "tokens", minimum=1),
+    ]
+    estimate: Annotated[
+        int | None,
+        Option(
+            "--estimate",
+            "Run a few samples (10) from all over each dataset; say what tokens, cost and time the whole would take.",
+            "Limits",
+            "int",
+            metavar="[=N]",
+            minimum=2,
+            bare=10,
         ),
     ]
     stop_timeout: Annotated[
