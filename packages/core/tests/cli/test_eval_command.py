@@ -53,7 +53,7 @@ class Engine:
             print(self.says)
         if self.error is not None:
             raise self.error
-        return SimpleNamespace(logs=self.logs, exit_code=self.exit_code, units=self.units)
+        return SimpleNamespace(logs=self.logs, exit_code=self.exit_code, units=self.units, estimates=())
 
 
 @pytest.fixture
