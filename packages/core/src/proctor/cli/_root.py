@@ -13,7 +13,7 @@ __all__ = ["EXIT_CODES", "LazyGroup", "root"]
 
 EXIT_CODES = (
     ("0", "done, sample errors within the threshold included"),
-    ("1", "a task was given up: too many errors, a failed sandbox, a lost store, the budget spent"),
+    ("1", "a task was given up: too many errors, a lost store, a spent budget"),
     ("2", "the command or its input makes no sense; nothing was sent"),
     ("3", "finished with errors over the threshold (--continue-on-fail)"),
     ("130", "interrupted (Ctrl-C)"),
