@@ -27,7 +27,7 @@ from proctor.limits import (
     use_limits,
     working_limit,
 )
-from proctor.model import Model, ModelOutput, get_model
+from proctor.model import Model, ModelCost, ModelOutput, ModelPrices, get_model, use_prices
 from proctor.schema import ChatMessageUser, ModelUsage
 
 pytestmark = pytest.mark.anyio
@@ -65,7 +65,8 @@ async def test_what_is_used_up_exactly_lets_no_further_request_out(model: Model)
 
 @pytest.mark.parametrize(("make", "kind"), [(lambda: turn_limit(2), "turn"), (lambda: cost_limit(1.0), "cost")])
 async def test_turns_and_costs_are_counted_by_the_call(model: Model, make: Callable[[], Limit], kind: str) -> None:
-    with pytest.raises(LimitExceededError) as raised, make() as limit:
+    known = use_prices(ModelPrices({"mock/*": ModelCost(0, 0)}))  # the provider says itself what a call cost
+    with known, pytest.raises(LimitExceededError) as raised, make() as limit:
         for _ in range(3):
             await model.generate("a")
 
