@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from typing import Any
 
@@ -45,6 +45,11 @@ def model() -> Model:
     return get_model("mock/model", custom_outputs=reply, memoize=False)
 
 
+def _priced() -> AbstractContextManager[None]:
+    """A price must be known where costs are limited, though here the provider says itself what a call cost."""
+    return use_prices(ModelPrices({"mock/*": ModelCost(0, 0)}))
+
+
 async def test_a_call_that_goes_over_a_token_limit_ends_the_block(model: Model) -> None:
     with pytest.raises(LimitExceededError) as raised, token_limit(15) as limit:
         await model.generate("a")
@@ -65,8 +70,7 @@ async def test_what_is_used_up_exactly_lets_no_further_request_out(model: Model)
 
 @pytest.mark.parametrize(("make", "kind"), [(lambda: turn_limit(2), "turn"), (lambda: cost_limit(1.0), "cost")])
 async def test_turns_and_costs_are_counted_by_the_call(model: Model, make: Callable[[], Limit], kind: str) -> None:
-    known = use_prices(ModelPrices({"mock/*": ModelCost(0, 0)}))  # the provider says itself what a call cost
-    with known, pytest.raises(LimitExceededError) as raised, make() as limit:
+    with _priced(), pytest.raises(LimitExceededError) as raised, make() as limit:
         for _ in range(3):
             await model.generate("a")
 
@@ -204,7 +208,7 @@ async def test_no_sample_is_left_behind_outside_of_any(model: Model) -> None:
 
 
 async def test_the_use_of_a_sample_can_be_read(model: Model) -> None:
-    with use_limits(SampleLimits(token_limit=100, cost_limit=2.0)) as limits:
+    with _priced(), use_limits(SampleLimits(token_limit=100, cost_limit=2.0)) as limits:
         await model.generate("a")
         assert (limits.token.usage, limits.token.remaining, limits.cost.remaining) == (10, 90, 1.5)
         assert (limits.turn.usage, limits.turn.limit, limits.turn.remaining) == (1, None, None)
