@@ -185,12 +185,11 @@ def _changes(log: EvalLog, unit: Unit) -> Iterator[str]:
         yield from identity_changes(before, unit.identity)
 
 
-def refusal(plan: SetPlan, log_dir: str, *, new: bool = False) -> str | None:
+def refusal(plan: SetPlan, *, new: bool = False) -> str | None:
     """Why the set can't be run, with what to do; ``None`` when it can.
 
     Args:
         plan: what was found.
-        log_dir: the folder of the set.
         new: changed units are evaluated anew.
     """
     for each in plan.of("running"):

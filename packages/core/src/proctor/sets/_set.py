@@ -146,7 +146,7 @@ class _SetRun:
         self.plan = make_set_plan(units, scan_folder(self._log_dir))
         if self._show is not None:
             self._show(self.plan)
-        if reason := _unsent(self._log_dir) or refusal(self.plan, self._log_dir, new=own.get("on_change") == "new"):
+        if reason := _unsent(self._log_dir) or refusal(self.plan, new=own.get("on_change") == "new"):
             raise UsageError(reason)
         if self.dry:
             return Agenda()
