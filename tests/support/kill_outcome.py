@@ -57,7 +57,7 @@ class Judge:
         """Kill and resume as the plan says, then resume to the end."""
         wanted, sizes = self._alone(plan.format, plan.set)
         self._server.fresh()
-        world = World(self._folder / f"{plan.seed}-{type(place).__name__}", self._server, plan, place)
+        world = World(self._folder / f"{plan.seed}{'-remote' if place else ''}", self._server, plan, place)
         outcome = Outcome(plan)
         for moment in plan.moments:
             code = world.go_on(moment)

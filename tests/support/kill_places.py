@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -51,7 +52,7 @@ class Folder(Place):
 
 
 class ObjectStore:
-    """A server that speaks S3, and a proxy before it. A context manager; its environment is ``env``."""
+    """A server that speaks S3, and a proxy before it. A context manager, in which ``os.environ`` leads to the proxy."""
 
     def __init__(self) -> None:
         import logging
@@ -67,10 +68,14 @@ class ObjectStore:
         self._upstream = f"http://{host}:{port}"
         self.proxy = FaultProxy(self._upstream).__enter__()
         self.proxy.skew(DEAD)
-        self.env = {**CREDENTIALS, "AWS_ENDPOINT_URL": self.proxy.base_url}
+        self._before = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("AWS_")}
+        os.environ.update(CREDENTIALS, AWS_ENDPOINT_URL=self.proxy.base_url)
         return self
 
     def __exit__(self, *exception: Any) -> None:
+        for name in (*CREDENTIALS, "AWS_ENDPOINT_URL"):
+            del os.environ[name]
+        os.environ.update(self._before)
         self.proxy.__exit__(None, None, None)
         self._server.stop()
 
