@@ -254,6 +254,28 @@ def test_odd_texts_and_numbers(peer: Any, tmp_path: Path, format: str) -> None:
     assert [one["id"] for one in peer.ask("samples", path=path)] == ids[:2]
 
 
+@pytest.mark.parametrize("format", ["eval", "json"])
+def test_odd_texts_in_the_header_and_in_what_tools_say(
+    peer: Any, tmp_path: Path, format: Literal["eval", "json"]
+) -> None:
+    odd = "lone \ud83d, nul \x00, escape \x1b[31m"
+    about = spec(1, task=odd, task_args={"arg": odd, odd: 2**70}, metadata={odd: [odd, math.inf]})
+    error = EvalError(message=odd, traceback=odd, traceback_ansi=odd)
+    one = sample(1, target=odd, error=error)
+    one.messages.append(ChatMessageTool(content=odd, tool_call_id="1", function="f"))
+    writer = LogWriter.open(str(tmp_path), about, EvalPlan(), format=format)
+    writer.write(one)
+    writer.finish("error", None, stats(), error=error)
+    log = peer.ask("full", path=writer.location)
+    shown = odd if format == "eval" else odd.replace("\ud83d", r"\ud83d")
+    assert (log["eval"]["task"], log["error"]["message"]) == (shown, shown)
+    assert log["eval"]["task_args"] == {"arg": shown, shown: 2**70}
+    assert log["eval"]["metadata"] == {shown: [shown, math.inf]}
+    (read,) = log["samples"]
+    assert read["target"] == read["error"]["traceback"] == read["messages"][-1]["content"] == shown
+    assert peer.ask("header", path=writer.location)["eval"]["task"] == shown
+
+
 def test_a_log_without_samples(peer: Any, tmp_path: Path) -> None:
     writer = LogWriter.open(str(tmp_path), spec(0), EvalPlan())
     writer.finish("error", None, stats(), error=EvalError(message="m", traceback="t", traceback_ansi="a"))

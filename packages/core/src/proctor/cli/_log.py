@@ -218,7 +218,8 @@ def _state(header: EvalLog) -> dict[str, Any]:
 def _line(info: EvalLogInfo, header: EvalLog | None, absolute: bool) -> str:
     when = datetime.fromtimestamp(info.mtime / 1000).strftime("%Y-%m-%d %H:%M")
     what = _headline(header) if header is not None else "not a log" if info.size else "empty"
-    return f"{when}  {what}  {_shown(info.name, absolute)}"
+    line = f"{when}  {what}  {_shown(info.name, absolute)}"
+    return line.encode("utf-8", "backslashreplace").decode()  # a lone surrogate can be written, not printed
 
 
 def _headline(header: EvalLog) -> str:
