@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
-from proctor.concurrency import LoopWatch
+from proctor.concurrency import LoopWatch, left_behind
 from proctor.engine._deadline import GRACE, STOP
 
 __all__ = ["STOP_TIMEOUT", "Emergency", "Ending", "leave", "leave_unless_ended"]
@@ -27,6 +27,7 @@ _LOOK = 0.25  # seconds between two looks
 _LOGS = 10.0  # seconds that the logs have to be finished
 _SCREEN = 2.0  # seconds that the screen has for its last picture
 _LEAVE = 5.0  # seconds that an event loop has to end when the run is over
+_LEAVE_STUCK = 1.0  # the same where something was left behind already: it is likely not to end at all
 
 
 class Why(NamedTuple):
@@ -152,7 +153,7 @@ def leave_unless_ended(last: Callable[[], int]) -> threading.Timer:
 
     For when the run is over and its event loop has to end: tasks that swallow their cancellation keep it going.
     """
-    timer = threading.Timer(_LEAVE, lambda: leave(last()))
+    timer = threading.Timer(_LEAVE_STUCK if left_behind() else _LEAVE, lambda: leave(last()))
     timer.daemon = True
     timer.start()
     return timer
