@@ -15,6 +15,8 @@ from kill_plan import Moment, Plan, plan_of
 from kill_server import CountingServer
 from kill_world import World
 
+from proctor.log import read_eval_log, recover_eval_log
+
 SEEDS = range(10)  # each has another moment; five are killed again in their resume, three are sets
 
 
@@ -22,6 +24,22 @@ SEEDS = range(10)  # each has another moment; five are killed again in their res
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_run_that_is_killed_and_resumed_comes_to_what_it_would_have_come_to(judge: Judge, seed: int) -> None:
     assert judge.play(plan_of(seed)).faults == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["eval", "json"])
+def test_a_log_that_was_recovered_is_gone_on_with_like_the_one_of_the_killed_run(
+    server: CountingServer, tmp_path: Path, format: str
+) -> None:
+    # given a run that was killed, and its log, recovered beside it
+    server.fresh()
+    world = World(tmp_path, server, Plan(0, format, "asyncio", 1, ()))
+    assert world.evaluate(Moment("told", 40)) == -signal.SIGKILL, world.output
+    # when somebody goes on from the recovered one
+    assert world.resume(recover_eval_log(world.logs[0])) == 0, world.output
+    # then nothing of what was acknowledged is asked for again, and the new log has it all
+    assert server.again == []
+    assert len(read_eval_log(world.last()["asks"]).samples or ()) == world.plan.total
 
 
 @pytest.mark.slow
