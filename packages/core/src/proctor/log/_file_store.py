@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -72,13 +73,11 @@ class FileStore(LogStore):
                         folders.append(item.path)
 
     def replace(self, name: str, chunks: Iterable[bytes], if_match: str | None = None) -> Stat:
-        """Write a temporary file beside the log and rename it."""
+        """Write a temporary file beside the log and rename it; a process that is killed meanwhile leaves none."""
         path = Path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(8)}")
-        # Not `mkstemp`, whose files are for the owner alone: the process's mask, which is nowhere to be read without
-        # changing it for all threads, is applied here by the kernel.
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        handle, nameless = _new_file(temporary)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.writelines(chunks)
@@ -86,6 +85,9 @@ class FileStore(LogStore):
                 with suppress(FileNotFoundError):
                     os.fchmod(handle, path.stat().st_mode & 0o777)
                 os.fsync(handle)
+                if nameless:
+                    # With a descriptor among the arguments Python asks the kernel to follow the link in /proc.
+                    os.link(f"/proc/self/fd/{handle}", temporary, src_dir_fd=handle)
             with keeping_lease(name, str(temporary), claim=if_match is not None):
                 if if_match is not None and self.stat(name).etag != if_match:
                     raise FileExistsError(errno.EEXIST, "somebody else has changed the log; read it again", name)
@@ -159,6 +161,18 @@ def _check_writable(folder: Path) -> None:
         raise NotADirectoryError(0, "Not a directory")
     if not os.access(there, os.W_OK | os.X_OK):
         raise PermissionError(0, "Permission denied")
+
+
+def _new_file(path: Path) -> tuple[int, bool]:
+    """A file to write, and whether it has no name yet (on Linux, where the file system can do that).
+
+    Not `mkstemp`, whose files are for the owner alone: the process's mask, which is nowhere to be read without changing
+    it for all threads, is applied here by the kernel.
+    """
+    if sys.platform == "linux" and os.path.isdir("/proc/self/fd"):
+        with suppress(OSError):
+            return os.open(path.parent, os.O_WRONLY | os.O_TMPFILE, 0o666), True
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), False
 
 
 def _write(handle: int, segment: bytes, directory: bytes | bytearray, offset: int) -> None:
