@@ -15,7 +15,7 @@ from proctor.solver import Generate, Solver, TaskState, generate, solver
 
 @solver
 def noted() -> Solver:
-    async def solve(state: TaskState, ask: Generate) -> TaskState:
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
         _note()
         return state
 

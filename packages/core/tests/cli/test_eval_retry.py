@@ -260,6 +260,7 @@ def test_samples_taken_by_chance_are_the_same_ones_again(quiz: Callable[..., Eva
     assert {one.id for one in done.samples} == {one.id for one in log.samples}
 
 
+@pytest.mark.anyio
 async def test_from_within_a_loop(quiz: Callable[..., EvalLog], anyio_backend: Any) -> None:
     from anyio import to_thread
 

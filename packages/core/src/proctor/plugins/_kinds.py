@@ -31,7 +31,9 @@ class Kind:
         return f"proctor.{self.name}"
 
 
-_COMMANDS = frozenset({"completion", "eval", "info", "list", "log", "plugins", "status"})
+_COMMANDS = frozenset(
+    {"completion", "eval", "eval-retry", "eval-set", "info", "list", "log", "plugins", "score", "status"}
+)
 
 KINDS: Final[dict[str, Kind]] = {
     kind.name: kind
