@@ -26,13 +26,14 @@ def upstream() -> Iterator[str]:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
-    answer, alone = server._server.app, threading.Lock()
+    inner: Any = server._server
+    answer, alone = inner.app, threading.Lock()
 
     def one_at_a_time(environ: Any, start_response: Any) -> list[bytes]:
         with alone:  # it looks at a condition and writes in two steps, which no object store does
             return [b"".join(answer(environ, start_response))]
 
-    server._server.app = one_at_a_time
+    inner.app = one_at_a_time
     host, port = server.get_host_and_port()
     yield f"http://{host}:{port}"
     server.stop()
