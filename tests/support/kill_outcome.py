@@ -11,7 +11,7 @@ from typing import Any
 
 from kill_places import Place
 from kill_plan import Plan
-from kill_server import CountingServer
+from kill_server import CountingServer, Key
 from kill_world import World
 
 from proctor.log import list_eval_logs, read_eval_log
@@ -58,7 +58,7 @@ class Judge:
         wanted, sizes = self._alone(plan.format, plan.set)
         self._server.fresh()
         world = World(self._folder / f"{plan.seed}{'-remote' if place else ''}", self._server, plan, place)
-        outcome = Outcome(plan)
+        outcome, lost = Outcome(plan), set[Key]()
         for moment in plan.moments:
             code = world.go_on(moment)
             if code == 0 and outcome.kept:  # what was left was done before the moment came
@@ -67,12 +67,12 @@ class Judge:
             if code != -signal.SIGKILL:
                 outcome.faults.append(f"it was not killed: exit code {code}\n{world.output}")
                 break
-            outcome.lost += len(world.lost())
+            lost |= world.lost()
             if len(outcome.kept) == 1:
                 outcome.faults += world.check_readable() + world.check_recovered()
         code = world.go_on()
         outcome.asked = self._server.asked.total()
-        outcome.lost += len(world.lost())
+        outcome.lost = len(lost | world.lost())
         outcome.again = len(self._server.again)
         if outcome.lost or outcome.again:
             outcome.faults.append(f"{outcome.lost} lost, {outcome.again} asked again: {self._server.again[:5]}")
