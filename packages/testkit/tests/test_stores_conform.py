@@ -12,7 +12,7 @@ import pytest
 
 from proctor import plugins
 from proctor.contracts import LogSink, LogStore
-from proctor.log import FileStore, _file_store
+from proctor.log import FileStore
 from proctor_testkit import LogStoreSuite
 
 
@@ -40,12 +40,12 @@ class TestFileStore(LogStoreSuite):
     @pytest.fixture
     def torn(self) -> Callable[..., None]:
         def torn(store: LogStore, name: str, sink: LogSink, segment: bytes, directory: bytes, size: int) -> None:
-            def dies(handle: int, segment: bytes, directory: bytes, offset: int) -> None:
-                os.pwrite(handle, (segment + directory)[:size], offset)
+            def dies(handle: int, buffers: list[bytes], offset: int) -> int:
+                os.pwrite(handle, b"".join(buffers)[:size], offset)
                 raise KeyboardInterrupt
 
             with pytest.MonkeyPatch.context() as patch, suppress(KeyboardInterrupt):
-                patch.setattr(_file_store, "_write", dies)
+                patch.setattr(os, "pwritev", dies)
                 sink.commit(segment, directory)
             sink.close()
 
@@ -53,14 +53,14 @@ class TestFileStore(LogStoreSuite):
 
     @pytest.fixture
     def failing(self) -> Callable[[LogStore], AbstractContextManager[None]]:
-        def full(handle: int, segment: bytes, directory: bytes, offset: int) -> None:
-            os.pwrite(handle, (segment + directory)[:1000], offset)
+        def full(handle: int, buffers: list[bytes], offset: int) -> int:
+            os.pwrite(handle, b"".join(buffers)[:1000], offset)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         @contextmanager
         def failing(store: LogStore) -> Iterator[None]:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(_file_store, "_write", full)
+                patch.setattr(os, "pwritev", full)
                 yield
 
         return failing
