@@ -1,9 +1,15 @@
-"""Write the generated parts of the docs from the code: `python docs/generate.py`."""
+"""Write the generated parts of the docs from the code: `python docs/generate.py`.
+
+With `--api`, write what `tests/repo/api` says of the public API instead: you accept that it has changed.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+
+import public_api
 
 from proctor.schema import Option, option_table, set_option_table
 
@@ -46,6 +52,21 @@ def page(name: str) -> str:
     return f"{text.split(begin)[0]}{begin}\n{make()}{end}{text.split(end)[1]}"
 
 
+def accept_api() -> None:
+    """Write the snapshot of the public API anew."""
+    public_api.SNAPSHOT.mkdir(exist_ok=True)
+    texts = public_api.snapshot()
+    for stale in set(public_api.SNAPSHOT.glob("*.txt")) - set(texts):
+        stale.unlink()
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+
+
 if __name__ == "__main__":
-    for name in PAGES:
-        (ROOT / name).write_text(page(name), encoding="utf-8")
+    if sys.argv[1:] == ["--api"]:
+        accept_api()
+    elif sys.argv[1:]:
+        sys.exit("usage: python docs/generate.py [--api]")
+    else:
+        for name in PAGES:
+            (ROOT / name).write_text(page(name), encoding="utf-8")
