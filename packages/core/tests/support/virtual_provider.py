@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-from proctor.concurrency import AdaptiveController, AdaptiveLimits, Token
+from proctor.concurrency import AdaptiveController, AdaptiveLimits, LimitChange, Token
 
 BACK = 0.004  # seconds after which a refusal is back
 LOOK = 0.01  # seconds between looks for slots that fall due
@@ -31,7 +31,9 @@ class VirtualProvider:
         self, limits: AdaptiveLimits, *, capacity: int, latency: float = 1.0, hint: float | None = None
     ) -> None:
         self.clock = Clock()
-        self.controller = AdaptiveController(limits, now=self.clock)
+        self.controller = AdaptiveController(limits, now=self.clock, on_change=self._changed)
+        self.cuts: list[float] = []
+        """When the limit was cut; what goes on with a cut counts as a part of it."""
         self.capacity = capacity
         self.hint = hint
         self.refusals = 0
@@ -40,6 +42,10 @@ class VirtualProvider:
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
         self._at(0.0, self._look)
+
+    def _changed(self, change: LimitChange) -> None:
+        if change.reason == "rate_limit" and not change.more:
+            self.cuts.append(self.clock.now)
 
     def run(self, seconds: float) -> None:
         """Let so much time pass."""

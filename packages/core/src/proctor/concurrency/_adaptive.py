@@ -69,13 +69,14 @@ class AdaptiveController:
         "_on_change",
         "_passed",
         "_peak",
+        "_reason",
         "_refusals",
         "_rounds",
         "_sent",
+        "_since",
         "_slow",
         "_step",
         "_used",
-        "history",
         "limits",
     )
 
@@ -87,11 +88,11 @@ class AdaptiveController:
         on_change: Callable[[LimitChange], None] | None = None,
     ) -> None:
         self.limits = limits
-        self.history: list[LimitChange] = []
-        """All changes; the slots that one round opens are one, and so are the cuts of one episode."""
         self._now = now
         self._on_change = on_change
         self._limit = limits.start
+        self._reason: Reason | None = None  # why it moved last,
+        self._since = 0.0  # and when that began
         self._sent = 0  # the number of the latest request
         self._in_flight = 0
         self._latency: float | None = None
@@ -258,7 +259,7 @@ class AdaptiveController:
     def adopt(self, limit: int) -> None:
         """Take over a limit that somebody else found: another process with the same credential.
 
-        It is in the history, and ``on_change`` is not told.
+        ``on_change`` is not told.
         """
         old, limit = self._limit, max(self.limits.min, min(limit, self.limits.max))
         if limit == old:
@@ -269,7 +270,7 @@ class AdaptiveController:
             self._cut = self._mark = self._sent
             self._accepted = self._floor = limit
             self._credit = self._clean = self._passed = 0
-        self._record(LimitChange(self._now(), old, limit, "rate_limit" if limit < old else "steady_state_up"))
+        self._move(self._now(), limit, "rate_limit" if limit < old else "steady_state_up")
 
     def state(self) -> AdaptiveState:
         """What is known now, for a screen: it only reads, since a screen has a thread of its own."""
@@ -327,19 +328,14 @@ class AdaptiveController:
         self._credit -= slots
         self._grown = True
         reason: Reason = "slow_start" if self._slow else "steady_state_up"
-        more = bool(self.history) and now - self.history[-1].time < (self._latency or 0.0)
+        more = now - self._since < (self._latency or 0.0)
         self._change(now, self._limit + slots, reason, more=more)
 
     def _change(self, now: float, new: int, reason: Reason, *, more: bool = False) -> None:
-        change = LimitChange(now, self._limit, new, reason)
-        self._record(change, more=more)
+        old, more = self._limit, more and reason == self._reason
+        self._move(self._since if more else now, new, reason)
         if self._on_change is not None:
-            self._on_change(change)
+            self._on_change(LimitChange(old, new, reason, more))
 
-    def _record(self, change: LimitChange, *, more: bool = False) -> None:
-        self._limit = change.new
-        last = self.history[-1] if self.history else None
-        if more and last is not None and last.reason == change.reason:
-            self.history[-1] = LimitChange(last.time, last.old, change.new, change.reason)
-        else:
-            self.history.append(change)
+    def _move(self, since: float, new: int, reason: Reason) -> None:
+        self._limit, self._reason, self._since = new, reason, since

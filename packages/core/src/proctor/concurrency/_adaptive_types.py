@@ -63,12 +63,19 @@ class AdaptiveLimits:
 
 @dataclass(frozen=True, slots=True)
 class LimitChange:
-    """A change of the limit: when (seconds of the controller's clock), from what to what, and why."""
+    """A change of the limit: from what to what, and why.
 
-    time: float
+    Attributes:
+        old: the limit before.
+        new: the limit after.
+        reason: what moved it.
+        more: it goes on with the change before: another slot that the same round opened, or another cut of one episode.
+    """
+
     old: int
     new: int
     reason: Reason
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,6 @@ class Connections:
         "_generation",
         "_listeners",
         "_pool",
-        "_told",
         "backing_off",
         "by_hand",
         "controller",
@@ -109,6 +108,7 @@ class Connections:
         self.key = key
         self.controller: AdaptiveController | None = None
         self.history: list[LimitRecord] = []
+        """All changes; the slots that one round opens are one, and so are the cuts of one episode."""
         self.by_hand = False
         """Whether somebody changed the limit while the run was on: it holds, whatever a task says of itself."""
         self.backing_off = 0
@@ -118,7 +118,6 @@ class Connections:
         self._listeners: list[Callable[[], None]] = []
         self._pool: SharedPool | None = None if policy.share is None else shared_pool(policy.share, key)
         self._generation = -1
-        self._told = 0  # changes of the controller that are in the history
         self._bounds = limit if isinstance(limit, AdaptiveLimits) else None
         if isinstance(limit, AdaptiveLimits):
             self.controller = AdaptiveController(limit, on_change=self._changed)
@@ -267,7 +266,6 @@ class Connections:
         if self.controller is None:
             start = max(bounds.min, min(self.gate.limit or bounds.start, bounds.max))
             self.controller = AdaptiveController(AdaptiveLimits(bounds.min, start, bounds.max), on_change=self._changed)
-            self._told = 0
             if isinstance(self.gate, SharedGate):
                 self.gate.static = False
             if start != self.gate.limit:
@@ -288,15 +286,12 @@ class Connections:
             old = self.controller.limit
             self.controller.adopt(limit)  # tells nobody: it would come back here
             self._note(old, self.controller.limit, "rate_limit" if limit < old else "steady_state_up")
-            self._told = len(self.controller.history)
 
     def _changed(self, change: LimitChange) -> None:
         """The controller moved its limit."""
         if self._pool is not None:
             self._generation = self._pool.publish(change.new)
-        told, self._told = self._told, len(self.controller.history) if self.controller is not None else 0
-        # The controller takes the slots of a round, and the cuts of an episode, for one change.
-        self._note(change.old, change.new, change.reason, more=told == self._told)
+        self._note(change.old, change.new, change.reason, more=change.more)
 
     def _note(self, old: int, new: int, reason: _Reason, *, more: bool = False) -> None:
         if more and self.history:
