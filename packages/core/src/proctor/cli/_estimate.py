@@ -11,10 +11,10 @@ from proctor.display import duration, plural, tokens
 if TYPE_CHECKING:
     from proctor.engine import Amount, UnitEstimate
 
-__all__ = ["estimate_json", "estimate_text"]
+__all__ = ["estimate_facts", "estimate_text"]
 
 
-def estimate_json(estimates: Sequence[UnitEstimate]) -> list[dict[str, Any]]:
+def estimate_facts(estimates: Sequence[UnitEstimate]) -> list[dict[str, Any]]:
     """Each unit's estimate; amounts are ``{"value": ..., "low": ..., "high": ...}``, the 95 % interval."""
     return [asdict(each) for each in estimates]
 

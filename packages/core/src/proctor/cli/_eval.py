@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from proctor.cli._output import print_json, print_report, unit_name
 from proctor.cli._params import EvalCommand, eval_parameters
 from proctor.cli._running import (
     CONTEXT,
@@ -63,10 +64,10 @@ def _show_at_once(options: Mapping[str, Any], as_json: bool, result: RunResult) 
 def _show(options: Mapping[str, Any], as_json: bool, result: RunResult) -> int:
     """Print what the run came to, and return the exit code."""
     if as_json:
-        from proctor.cli._summary import plan_json, summary_json
+        from proctor.cli._summary import plan_facts, summary_facts
 
         ended = result.logs, result.exit_code, result.estimates
-        click.echo(plan_json(result.units) if options.get("dry_run") else summary_json(*ended))
+        print_json(plan_facts(result.units) if options.get("dry_run") else summary_facts(*ended))
     elif options.get("dry_run"):
         _show_plan(result.units)
     elif result.estimates:
@@ -75,10 +76,7 @@ def _show(options: Mapping[str, Any], as_json: bool, result: RunResult) -> int:
         for line in estimate_text(result.estimates):
             click.echo(line)
     elif options.get("display") == "none":
-        from proctor.display import report_text, unit_from_log
-
-        for line in report_text([unit_from_log(log) for log in result.logs]):
-            click.echo(line)
+        print_report(result.logs)
     return result.exit_code
 
 
@@ -89,8 +87,7 @@ def _show_plan(units: Sequence[Unit]) -> None:
     for unit in units:
         samples = "samples of unknown number" if unit.total is None else plural(unit.total, "sample")
         epochs = f" ({unit.epochs} epochs)" if unit.epochs > 1 else ""
-        label = f" · {unit.label}" if unit.label else ""
-        click.echo(f"  {unit.name}{label} · {unit.model.name} · {samples}{epochs} · {unit.id}")
+        click.echo(f"  {unit_name(unit)} · {samples}{epochs} · {unit.id}")
 
 
 def parse_eval(argv: Sequence[str]) -> tuple[list[str], dict[str, Any]]:

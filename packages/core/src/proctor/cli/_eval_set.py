@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from proctor.cli._output import print_json, print_report
 from proctor.cli._params import EvalCommand, eval_parameters
 from proctor.cli._running import (
     CONTEXT,
@@ -63,10 +64,10 @@ def _run(tasks: Sequence[str], as_json: bool, **given: Any) -> int:
             result = run_set(list(tasks), options.pop("model", None), options, show=show)
     except UsageError:
         if dry and as_json and shown:  # a plan that would be refused is what a dry run is asked for
-            _print_json(shown[0], None)
+            print_json(_facts(shown[0], None))
         raise
     if as_json:
-        _print_json(result.plan, result)
+        print_json(_facts(result.plan, result))
     elif not dry:
         _show_end(result, report=options.get("display") == "none")
     return result.exit_code
@@ -74,21 +75,18 @@ def _run(tasks: Sequence[str], as_json: bool, **given: Any) -> int:
 
 def _show_end(result: SetResult, *, report: bool) -> None:
     if report:
-        from proctor.display import report_text, unit_from_log
-
-        for line in report_text([unit_from_log(log) for log in result.logs]):
-            click.echo(line)
+        print_report(result.logs)
     if result.cleaned:
         from proctor.display import plural
 
         click.echo(f"deleted {plural(len(result.cleaned), 'log')} of earlier attempts: the newest have all samples")
 
 
-def _print_json(plan: SetPlan, result: SetResult | None) -> None:
-    from proctor.cli._set_plan import plan_facts
-    from proctor.cli._summary import set_json
+def _facts(plan: SetPlan, result: SetResult | None) -> dict[str, Any]:
+    from proctor.cli._set_plan import set_plan_facts
+    from proctor.cli._summary import set_facts
 
-    click.echo(set_json(plan_facts(plan), result))
+    return set_facts(set_plan_facts(plan), result)
 
 
 eval_set_command = EvalCommand(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import sys
@@ -13,11 +12,13 @@ from typing import Any
 
 import click
 
+from proctor.cli._output import json_option, print_json
+
 __all__ = ["info_command"]
 
 
 @click.command("info", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option()
 def info_command(as_json: bool) -> None:
     """Show the version, folders and settings in use.
 
@@ -25,7 +26,7 @@ def info_command(as_json: bool) -> None:
     """
     facts = _facts()
     if as_json:
-        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        print_json(facts)
         return
     width = max(map(len, facts))
     for name, value in facts.items():

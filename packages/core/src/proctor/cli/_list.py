@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from proctor.cli._output import json_option, print_json
 from proctor.cli._warnings import plain_warnings
 from proctor.contracts import UsageError
 
@@ -32,7 +32,7 @@ def list_command() -> None:
     help="Only tasks with @task(NAME=VALUE), or with NAME~=VALUE those without; repeat it.",
 )
 @click.option("--absolute", is_flag=True, help="Absolute paths, not those relative to this folder.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option()
 def tasks_command(paths: Sequence[str], filters: Sequence[str], absolute: bool, as_json: bool) -> None:
     """List the @task functions in PATHS (this folder when none is given), without running them.
 
@@ -44,7 +44,7 @@ def tasks_command(paths: Sequence[str], filters: Sequence[str], absolute: bool, 
     with plain_warnings():
         found = [task for task in list_tasks(list(paths) or ["."], absolute) if _wanted(task, filters)]
     if as_json:
-        click.echo(json.dumps([_plain(task) for task in found], indent=2, ensure_ascii=False, default=str))
+        print_json([_facts(task) for task in found])
     elif not found:
         where = ", ".join(paths) or "this folder"
         click.echo(f"No task in {where}: a task is a function with the decorator @task (from proctor import task).")
@@ -62,7 +62,7 @@ def _table(found: Sequence[TaskInfo]) -> None:
             click.echo(f"    -T {', '.join(params)}")
 
 
-def _plain(task: TaskInfo) -> dict[str, Any]:
+def _facts(task: TaskInfo) -> dict[str, Any]:
     return {
         "file": task.file,
         "name": task.name,

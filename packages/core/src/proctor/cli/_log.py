@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from proctor.cli._log_edit import COMMANDS
+from proctor.cli._output import json_option, print_json
 from proctor.contracts import UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _RESOLVE = click.option(
     type=click.Choice(["core", "full"]),
     help="Put long texts back in their places: all but those of raw calls, or all.",
 )
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_JSON = json_option()
 _OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace what is there already.")
 _SCORED = 15  # characters: "900/999 partial"
 _STATUSES = ("started", "success", "cancelled", "error")
@@ -65,7 +66,7 @@ def list_command(log_dir: str, status: str | None, no_recursive: bool, absolute:
         found = list_eval_logs(log_dir, recursive=not no_recursive, filter=accept)
     headers = read_headers([info.name for info in found])
     if as_json:
-        _print([_plain(info, header, absolute) for info, header in zip(found, headers, strict=True)])
+        print_json([_facts(info, header, absolute) for info, header in zip(found, headers, strict=True)])
     elif not found:
         which = f"No log with status {status}" if status else "No log"
         click.echo(f"{which} in {log_dir}. `proctor eval` writes there; --log-dir names another folder.")
@@ -82,7 +83,7 @@ def dump_command(path: str, header_only: bool, resolve: Literal["core", "full"] 
     from proctor.log import read_eval_log
 
     with _explained():
-        _print(read_eval_log(path, header_only=header_only, resolve_attachments=resolve or False))
+        _print_logs(read_eval_log(path, header_only=header_only, resolve_attachments=resolve or False))
 
 
 @log.command("headers", short_help="Print the headers of logs as a JSON array.")
@@ -92,7 +93,7 @@ def headers_command(paths: Sequence[str]) -> None:
     from proctor.log import read_eval_log
 
     with _explained():
-        _print([read_eval_log(path, header_only=True) for path in paths])
+        _print_logs([read_eval_log(path, header_only=True) for path in paths])
 
 
 @log.command("convert", short_help="Write logs in the other format.")
@@ -133,7 +134,7 @@ def recover_command(path: str, output: str | None, overwrite: bool, as_json: boo
     with _explained():
         found = recover(path, output, overwrite)
     if as_json:
-        _print(found)
+        print_json(found)
     else:
         click.echo(describe(found))
 
@@ -154,7 +155,7 @@ def push_command(spills: Sequence[str], everything: bool, as_json: bool) -> None
 
 def _made(made: Sequence[str], as_json: bool) -> None:
     if as_json:
-        _print(list(made))
+        print_json(list(made))
     else:
         for location in made:
             click.echo(location)
@@ -171,7 +172,7 @@ def _explained() -> Iterator[None]:
         raise UsageError(f"{error.filename or 'the log'}: {error.strerror or error}.") from error
 
 
-def _print(value: Any) -> None:
+def _print_logs(value: Any) -> None:
     from proctor.log import to_json
 
     click.echo(to_json(value, indent=2))
@@ -183,7 +184,7 @@ def _shown(location: str, absolute: bool) -> str:
     return os.path.abspath(location) if absolute else os.path.relpath(location)
 
 
-def _plain(info: EvalLogInfo, header: EvalLog | None, absolute: bool) -> dict[str, Any]:
+def _facts(info: EvalLogInfo, header: EvalLog | None, absolute: bool) -> dict[str, Any]:
     return {
         "name": _shown(info.name, absolute),
         "type": info.type,

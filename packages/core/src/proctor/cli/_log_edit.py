@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from proctor.cli._output import json_option, json_text, print_json, print_report
 from proctor.contracts import UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ __all__ = ["COMMANDS"]
 
 _AUTHOR = click.option("--author", metavar="NAME", help="Who changes it; the user of this process if not given.")
 _REASON = click.option("--reason", metavar="TEXT", help="Why.")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print the log's new state as JSON.")
+_JSON = json_option("Print the log's new state as JSON.")
 _EPOCH = click.option("--epoch", type=click.IntRange(min=1), metavar="N", help="Only this epoch.")
 
 
@@ -69,15 +70,13 @@ def edit_command(
     header = edit_eval_log(path, edits, _provenance(author, reason))
     own = {key: value for key, value in header.metadata.items() if key != "proctor"}
     if as_json:
-        _print({"log": path, "tags": header.tags, "metadata": own})
+        print_json({"log": path, "tags": header.tags, "metadata": own})
     else:
         click.echo(f"{path}: tags {', '.join(header.tags) or 'none'}; metadata {_pairs(own) or 'none'}")
 
 
 def _pairs(values: dict[str, Any]) -> str:
-    from proctor.log import to_json
-
-    return ", ".join(f"{key}={to_json(value).decode()}" for key, value in values.items())
+    return ", ".join(f"{key}={json_text(value, indent=None)}" for key, value in values.items())
 
 
 @click.command("invalidate", short_help="Say that samples of a log must not count.")
@@ -164,23 +163,15 @@ def recompute_command(path: str, as_json: bool) -> None:
 
 
 def _show(change: Callable[[], EvalLog], path: str, as_json: bool) -> None:
-    from proctor.cli._summary import log_summary
+    from proctor.cli._summary import log_facts
     from proctor.cli._warnings import plain_warnings
-    from proctor.display import report_text, unit_from_log
 
     with plain_warnings():
         header = change()
     if as_json:
-        click.echo(log_summary(header))
-        return
-    for line in report_text([unit_from_log(header)]):
-        click.echo(line)
-
-
-def _print(value: Any) -> None:
-    from proctor.log import to_json
-
-    click.echo(to_json(value, indent=2))
+        print_json(log_facts(header))
+    else:
+        print_report([header])
 
 
 COMMANDS = (edit_command, invalidate_command, edit_score_command, recompute_command)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from proctor import plugins as room
+from proctor.cli._output import json_option, json_text, print_json
 
 if TYPE_CHECKING:
     from proctor.plugins import Description, Diagnosis, Fault, PluginInfo
 
 __all__ = ["plugins"]
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_JSON = json_option()
 
 
 @click.group("plugins", invoke_without_command=True)
@@ -36,7 +36,7 @@ def plugins(ctx: click.Context, plugin: tuple[str, ...], disabled: tuple[str, ..
     room.configure(plugin, disabled)
     if ctx.invoked_subcommand is None:
         inventory = room.inventory()
-        click.echo(_json(inventory) if as_json else _listing(inventory, room.faults()))
+        click.echo(json_text(_data(inventory)) if as_json else _listing(inventory, room.faults()))
 
 
 @plugins.command("doctor", short_help="Examine each plugin in a process of its own.")
@@ -47,7 +47,7 @@ def doctor(distributions: tuple[str, ...], as_json: bool) -> int:
     found = room.diagnose(distributions)
     sound = not any(fault.severity == "error" for diagnosis in found for fault in diagnosis.faults)
     if as_json:
-        click.echo(json.dumps({"ok": sound, "plugins": [_data(diagnosis) for diagnosis in found]}, indent=2))
+        print_json({"ok": sound, "plugins": _data(found)})
     else:
         click.echo("\n".join(line for diagnosis in found for line in _diagnosis(diagnosis)))
     return 0 if sound else 1
@@ -59,7 +59,7 @@ def doctor(distributions: tuple[str, ...], as_json: bool) -> int:
 def show(name: str, as_json: bool) -> None:
     """Show what is called NAME (a component or a distribution): arguments, environment, limits."""
     found = room.describe(name)
-    click.echo(_json(found) if as_json else "\n\n".join(_description(description) for description in found))
+    click.echo(json_text(_data(found)) if as_json else "\n\n".join(_description(description) for description in found))
 
 
 def _data(value: Any) -> Any:
@@ -72,10 +72,6 @@ def _data(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_data(item) for item in value]
     return value
-
-
-def _json(records: Sequence[Any]) -> str:
-    return json.dumps([_data(record) for record in records], indent=2)
 
 
 def _listing(inventory: list[PluginInfo], faults: list[Fault]) -> str:

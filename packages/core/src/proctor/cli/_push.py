@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from proctor.cli._output import print_json
 from proctor.contracts import UsageError
-from proctor.log import Spill, list_spills, push_spill, read_spill, spill_folder, to_json
+from proctor.log import Spill, list_spills, push_spill, read_spill, spill_folder
 
 __all__ = ["push"]
 
@@ -28,7 +29,7 @@ def push(paths: Sequence[str], *, everything: bool, as_json: bool) -> None:
         return
     done = [_push(spill, as_json) for spill in spills]
     if as_json:
-        click.echo(to_json(done, indent=2))
+        print_json(done)
     elif not spills:
         click.echo(f"No log waits to be sent in {spill_folder()}.")
     failed = [one for one in done if one["error"]]
@@ -41,7 +42,7 @@ def push(paths: Sequence[str], *, everything: bool, as_json: bool) -> None:
 
 def _list(spills: Sequence[Spill], as_json: bool) -> None:
     if as_json:
-        click.echo(to_json([asdict(spill) for spill in spills], indent=2))
+        print_json([asdict(spill) for spill in spills])
         return
     if not spills:
         click.echo(f"No log waits to be sent in {spill_folder()}.")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from proctor.cli._output import print_json, print_report, unit_facts, unit_name
 from proctor.cli._params import EvalCommand, eval_parameters
 from proctor.cli._running import CONTEXT, EPILOG, common_parameters, for_machines, merged_options, own_output
 from proctor.schema import retry_keys
@@ -55,22 +55,18 @@ def _run(logs: Sequence[str], as_json: bool, force: bool, **given: Any) -> int:
     with own_output(as_json):
         result = retry(list(logs), options, force=force, tell=tell)
     if as_json:
-        from proctor.cli._summary import summary_json
+        from proctor.cli._summary import summary_facts
 
-        text = json.dumps({"logs": [_plain(one) for one in plans]}, ensure_ascii=False, indent=2)
-        click.echo(text if dry else summary_json(result.logs, result.exit_code))
+        plan = {"logs": [_facts(one) for one in plans]}
+        print_json(plan if dry else summary_facts(result.logs, result.exit_code))
     elif not dry and options.get("display") == "none":
-        from proctor.display import report_text, unit_from_log
-
-        for line in report_text([unit_from_log(log) for log in result.logs]):
-            click.echo(line)
+        print_report(result.logs)
     return result.exit_code
 
 
 def _show(one: Resumed, dry: bool) -> None:
     """Two lines; in a dry run also the first samples of each reason."""
-    plan, unit = one.plan, one.unit
-    name = f"{unit.name}{f' · {unit.label}' if unit.label else ''} · {unit.model.name}"
+    plan, name = one.plan, unit_name(one.unit)
     if one.complete is not None:
         click.echo(f"{name}: complete, nothing to run ({one.complete.location})")
         return
@@ -85,15 +81,12 @@ def _show(one: Resumed, dry: bool) -> None:
         click.echo(f"  {_REASONS[why]}: {named}{f' and {more:,} more' if more else ''}")
 
 
-def _plain(one: Resumed) -> dict[str, Any]:
-    plan, unit = one.plan, one.unit
+def _facts(one: Resumed) -> dict[str, Any]:
+    plan = one.plan
     return {
         "logs": plan.logs,
-        "unit": unit.id,
-        "task": unit.name,
-        "label": unit.label or None,
-        "model": unit.model.name,
-        "total": unit.total,
+        **unit_facts(one.unit),
+        "total": one.unit.total,
         "reused": plan.reused,
         "to_run": plan.to_run,
         "why": {why: {"count": count, "first": plan.first[why]} for why, count in plan.why.items()},

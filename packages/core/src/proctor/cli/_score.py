@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from proctor.cli._output import print_json, print_report
 from proctor.cli._params import EvalCommand, EvalParameter, eval_parameters
 from proctor.cli._root import EXIT_CODES
 from proctor.cli._running import CONTEXT, common_parameters, merged_options, own_output
@@ -50,8 +51,8 @@ def _run(
     as_json: bool,
     **given: Any,
 ) -> int:
-    from proctor.cli._summary import summary_json
-    from proctor.display import report_text, unit_from_log
+    from proctor.cli._summary import summary_facts
+    from proctor.display import unit_from_log
     from proctor.engine import score
     from proctor.scorer import declared_metrics
 
@@ -74,10 +75,9 @@ def _run(
     failed = unit_from_log(header).outcomes.get("unscored:scoring_failed", 0)
     code = _PARTLY if failed else 0
     if as_json:
-        click.echo(summary_json([header], code))
+        print_json(summary_facts([header], code))
     else:
-        for line in report_text([unit_from_log(header)]):
-            click.echo(line)
+        print_report([header])
     return code
 
 

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from proctor.cli._output import unit_facts, unit_name
 from proctor.display import plural
 
 if TYPE_CHECKING:
     from proctor.sets import Alien, SetPlan, SetUnit
 
-__all__ = ["plan_facts", "plan_lines"]
+__all__ = ["plan_lines", "set_plan_facts"]
 
 _MOST = 5  # files that are named
 
@@ -33,12 +34,11 @@ def plan_lines(plan: SetPlan) -> Iterator[str]:
 
 
 def _unit(each: SetUnit) -> str:
-    unit = each.unit
-    parts = [unit.name, unit.label, unit.model.name, _samples(each)]
+    parts = [unit_name(each.unit), _samples(each)]
     if each.logs:
         more = len(each.logs) - 1
         parts.append(each.logs[0].location + (f" and {plural(more, 'earlier log')}" if more else ""))
-    return " · ".join(filter(None, parts))
+    return " · ".join(parts)
 
 
 def _samples(each: SetUnit) -> str:
@@ -55,15 +55,12 @@ def _named(aliens: tuple[Alien, ...]) -> str:
     return "; ".join(named) + (f"; and {more:,} more" if more else "")
 
 
-def plan_facts(plan: SetPlan) -> dict[str, Any]:
+def set_plan_facts(plan: SetPlan) -> dict[str, Any]:
     """The same as JSON data."""
     return {
         "units": [
             {
-                "unit": each.unit.id,
-                "task": each.unit.name,
-                "label": each.unit.label or None,
-                "model": each.unit.model.name,
+                **unit_facts(each.unit),
                 "state": each.state,
                 "samples": each.unit.total,
                 "done": each.done,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
+from proctor.cli._output import json_option, json_text, print_json
 from proctor.contracts import UsageError
 
 __all__ = ["status"]
@@ -22,7 +22,7 @@ _GATES = ("connections", "samples", "tasks", "sandboxes", "subprocesses")
 _PERIOD = 1.0  # seconds between two looks
 _ANSWER = 3.0  # seconds that a run may take to say how it is: a thread of its own does it
 _AT_ONCE = 64  # runs that are asked at once
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_JSON = json_option()
 
 
 class _Run(NamedTuple):
@@ -109,7 +109,7 @@ def status(ctx: click.Context, selector: str | None, watch: bool, all_samples: b
         _watch(selector, all_samples, as_json)
         return
     found = _all_told(_runs(selector), all=all_samples)
-    click.echo(json.dumps(found, indent=2, ensure_ascii=False) if as_json else _text(found))
+    click.echo(json_text(found) if as_json else _text(found))
 
 
 @status.command("set", short_help="Change a limit of a running evaluation.")
@@ -147,7 +147,7 @@ def set_command(
     except (OSError, ValueError) as error:
         raise UsageError(f"the run of process {run.pid} does not answer: {error}") from error
     if as_json:
-        click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
+        print_json(answer)
     if answer.get("ok"):
         for change in answer["changed"] if not as_json else ():
             before = "no limit" if change["old"] is None else change["old"]
@@ -238,7 +238,7 @@ def _watch(selector: str | None, all_samples: bool, as_json: bool) -> None:
     while True:
         told = zip(runs, _all_told(runs, all=all_samples), strict=True)
         found = [each for run, each in told if "gates" in each or run.socket.exists()]
-        show(json.dumps(found, ensure_ascii=False) if as_json else _text(found))
+        show(json_text(found, indent=None) if as_json else _text(found))
         if not found:
             return
         time.sleep(_PERIOD)

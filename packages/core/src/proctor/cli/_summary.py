@@ -1,14 +1,13 @@
-"""The end of a run for machines."""
+"""The end of a run for machines, as JSON data."""
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from proctor.cli._estimate import estimate_json
+from proctor.cli._estimate import estimate_facts
+from proctor.cli._output import unit_facts
 from proctor.display import UnitSnapshot, stale_metrics, unit_from_log
 
 if TYPE_CHECKING:
@@ -16,60 +15,41 @@ if TYPE_CHECKING:
     from proctor.schema import EvalLog
     from proctor.sets import SetResult
 
-__all__ = ["log_summary", "plan_json", "set_json", "summary_json"]
+__all__ = ["log_facts", "plan_facts", "set_facts", "summary_facts"]
 
 
-def plan_json(units: Sequence[Unit]) -> str:
+def plan_facts(units: Sequence[Unit]) -> dict[str, Any]:
     """``{"units": [...]}``: what a dry run found."""
-    plan = [
-        {
-            "unit": unit.id,
-            "task": unit.name,
-            "label": unit.label or None,
-            "model": unit.model.name,
-            "samples": unit.total,
-            "epochs": unit.epochs,
-        }
-        for unit in units
-    ]
-    return json.dumps({"units": plan}, ensure_ascii=False, indent=2)
+    return {"units": [{**unit_facts(unit), "samples": unit.total, "epochs": unit.epochs} for unit in units]}
 
 
-def summary_json(logs: Sequence[EvalLog], exit_code: int, estimates: Sequence[UnitEstimate] = ()) -> str:
-    """``{"exit_code": 0, "logs": [...]}``; a metric that is not a number is ``null``, as JSON has no NaN.
-
-    With ``--estimate`` it has ``estimates``, too.
-    """
-    summary: dict[str, Any] = {"exit_code": exit_code, "logs": [_unit(log) for log in logs]}
+def summary_facts(logs: Sequence[EvalLog], exit_code: int, estimates: Sequence[UnitEstimate] = ()) -> dict[str, Any]:
+    """``{"exit_code": 0, "logs": [...]}``; with ``--estimate`` it has ``estimates``, too."""
+    summary: dict[str, Any] = {"exit_code": exit_code, "logs": [log_facts(log) for log in logs]}
     if estimates:
-        summary["estimates"] = estimate_json(estimates)
-    return json.dumps(_finite(summary), ensure_ascii=False, indent=2)
+        summary["estimates"] = estimate_facts(estimates)
+    return summary
 
 
-def set_json(plan: Mapping[str, Any], result: SetResult | None) -> str:
+def set_facts(plan: Mapping[str, Any], result: SetResult | None) -> dict[str, Any]:
     """``{"exit_code": 0, "success": true, "eval_set_id": "...", "plan": {...}, "logs": [...]}``.
 
     Args:
         plan: as JSON data.
         result: ``None`` when the run was refused.
     """
-    end = {
+    return {
         "exit_code": 2 if result is None else result.exit_code,
         "success": result is not None and result.success,
         "eval_set_id": None if result is None else result.eval_set_id,
         "plan": plan,
-        "logs": [] if result is None else [_unit(log) for log in result.logs],
+        "logs": [] if result is None else [log_facts(log) for log in result.logs],
         "deleted": [] if result is None else list(result.cleaned),
     }
-    return json.dumps(_finite(end), ensure_ascii=False, indent=2)
 
 
-def log_summary(log: EvalLog) -> str:
-    """The entry of one log in ``summary_json``."""
-    return json.dumps(_finite(_unit(log)), ensure_ascii=False, indent=2)
-
-
-def _unit(log: EvalLog) -> dict[str, Any]:
+def log_facts(log: EvalLog) -> dict[str, Any]:
+    """What a summary says of one log; its header is enough."""
     unit: UnitSnapshot = unit_from_log(log)
     results = log.results
     return {
@@ -94,13 +74,3 @@ def _unit(log: EvalLog) -> dict[str, Any]:
         "error": unit.error or None,
         "error_place": unit.error_place or None,
     }
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value
