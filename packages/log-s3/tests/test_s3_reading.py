@@ -233,3 +233,43 @@ def test_a_folder_whose_name_begins_like_another_is_not_listed(store: S3Store, b
 
     assert [name for name, _ in store.list(f"{bucket}/logs")] == [f"{bucket}/logs/a.eval"]
     assert len(list(store.list(bucket))) == 2
+
+
+@pytest.mark.parametrize("moment", [r"^GET /[^/]*/a\.eval$", "^HEAD", "^GET .*list-type", "^GET .*parts"])
+def test_a_log_that_is_finished_in_the_middle_of_a_read_is_read_whole(
+    store: S3Store, proxy: FaultProxy, upstream: str, bucket: str, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    # given a running log, whose writer finishes it between two requests of a reader
+    with monkeypatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", upstream)
+        sink = S3Store().create(f"{bucket}/a.eval")
+        sink.commit(b"0123456789", b"directory")
+
+    def finish(method: str, path: str) -> None:
+        if re.search(moment, f"{method} {path}"):
+            proxy.on_request = None
+            sink.close()
+
+    for read in (store.read, lambda name: store.read(name, 0, 19)):
+        proxy.on_request = finish
+        assert read(f"{bucket}/a.eval") == b"0123456789directory"
+
+
+def test_a_log_that_is_finished_while_it_is_listed_has_its_size(
+    store: S3Store, proxy: FaultProxy, upstream: str, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", upstream)
+        sink = S3Store().create(f"{bucket}/logs/a.eval")
+        sink.commit(b"0123456789", b"")
+    seen = store._client.call
+
+    def call(operation: str, place: Any, **arguments: Any) -> Any:
+        reply = seen(operation, place, **arguments)
+        if operation == "list_objects_v2" and arguments["Prefix"] == "logs/":
+            sink.close()
+        return reply
+
+    monkeypatch.setattr(store._client, "call", call)
+
+    assert [stat.size for _, stat in store.list(f"{bucket}/logs", recursive=False)] == [10]

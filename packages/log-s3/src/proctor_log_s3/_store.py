@@ -129,28 +129,44 @@ class S3Store(LogStore):
             except FileNotFoundError:  # finished since
                 self._forget(place)
         bounds = {} if start == 0 and end is None else {"Range": f"bytes={start}-{'' if end is None else end - 1}"}
-        try:
-            data = bytes(self._client.call("get_object", place, **bounds)["Body"])
-        except EmptyRangeError:
-            data = b""
-        if data or self._client.call("head_object", place)["ContentLength"]:
-            return data
-        for _ in range(_STEADY):
+        for last in (False, False, True):
+            with suppress(EmptyRangeError):
+                if data := bytes(self._client.call("get_object", place, **bounds)["Body"]):
+                    return data
+            head, running = self._look(place)
+            if running is None:
+                if start >= head["ContentLength"]:
+                    return b""
+                continue  # finished since it was asked for
             try:
-                return self._segments(place).read(start, end)
-            except FileNotFoundError:  # its writer has put another segment in the place of one, or finished
-                self._forget(place)
-        return self._segments(place).read(start, end)
+                return running.read(start, end)
+            except FileNotFoundError:  # finished since they were listed
+                if last:
+                    raise
+        raise OSError(errno.EAGAIN, "the log changes too fast to be read; try again", f"s3://{name}")
+
+    def _look(self, place: Place) -> tuple[dict[str, Any], Segments | None]:
+        """What the store says of the object, and the segments of a log that is not finished.
+
+        They are removed only when the object is there: if it is still empty after they were listed, all were listed.
+        """
+        head = self._client.call("head_object", place)
+        while head["ContentLength"] == 0:
+            running = Segments(self._client, place[0], list_objects(self._client, _folder(place)))
+            head = self._client.call("head_object", place)
+            if head["ContentLength"] == 0:
+                with self._lock:
+                    self._running[place] = running
+                return head, running
+        self._forget(place)
+        return head, None
 
     def stat(self, name: str) -> Stat:
         """Size, etag and time of change; those of all segments together while the log is not finished."""
         place = _place(name)
-        head = self._client.call("head_object", place)
-        if head["ContentLength"] == 0:
-            running = self._segments(place)
-            if running.size:
-                return Stat(running.size, running.etag, running.mtime)
-        self._forget(place)
+        head, running = self._look(place)
+        if running is not None and running.size:
+            return Stat(running.size, running.etag, running.mtime)
         return Stat(head["ContentLength"], head["ETag"], head["LastModified"].timestamp())
 
     def list(self, prefix: str, *, recursive: bool = True) -> Iterator[tuple[str, Stat]]:
@@ -171,6 +187,11 @@ class S3Store(LogStore):
                 running = Segments(self._client, bucket, found or ())
                 if running.size:
                     stat = Stat(running.size, running.etag, running.mtime)
+                else:  # without a commit, or finished since it was listed
+                    try:
+                        stat = self.stat(f"{bucket}/{key}")
+                    except FileNotFoundError:
+                        continue
             yield f"{bucket}/{key}", stat
 
     def replace(self, name: str, chunks: Iterable[bytes], if_match: str | None = None) -> Stat:
@@ -229,12 +250,6 @@ class S3Store(LogStore):
 
     def _parts(self, place: Place) -> builtins.list[str]:
         return [row["Key"] for row in list_objects(self._client, _folder(place))]
-
-    def _segments(self, place: Place) -> Segments:
-        found = Segments(self._client, place[0], list_objects(self._client, _folder(place)))
-        with self._lock:
-            self._running[place] = found
-        return found
 
     def _forget(self, place: Place) -> None:
         with self._lock:
