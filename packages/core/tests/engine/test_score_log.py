@@ -15,10 +15,9 @@ from proctor.cli import main
 from proctor.cli._score import score_command
 from proctor.contracts import LogBusyError, UsageError
 from proctor.dataset import Sample
-from proctor.engine import SCORE_OPTIONS
 from proctor.log import EvalLog, TagsEdit, edit_eval_log, read_eval_log, read_eval_log_sample
 from proctor.model import ModelOutput, get_model
-from proctor.schema import EvalResults
+from proctor.schema import EvalResults, option_table, score_keys
 from proctor.scorer import Score, Scorer, accuracy, choice, exact, f1, includes, match, model_graded_qa, scorer, stderr
 from proctor.solver import Generate, Solver, Target, TaskState, generate, multiple_choice, solver
 
@@ -173,6 +172,7 @@ def test_an_edit_waits_while_a_log_is_scored_in_its_place(made: EvalLog, monkeyp
 async def test_it_works_in_a_loop_that_runs(made: EvalLog) -> None:
     header = await score_async(made.location, exact())
     assert len(_results(header).scores) == 2
+    assert "score_async" in _refused(made.location, scorer="exact")
 
 
 def _refused(log: str, **arguments: Any) -> str:
@@ -194,11 +194,10 @@ def test_what_can_not_be_scored_is_refused_before_anything_is_sent(made: EvalLog
     assert "holds no samples" in _refused(bare.location, scorer="exact")
 
 
-def test_the_command_has_the_options_of_the_function() -> None:
-    given = {param.name for param in score_command.params}
-    assert set(SCORE_OPTIONS) <= given
+def test_the_options_that_bear_on_scoring_are_options_of_an_evaluation() -> None:
     own = {"log", "scorer", "scorer_args", "metric", "action", "output", "overwrite", "model", "as_json", "env"}
-    assert given - set(SCORE_OPTIONS) <= own
+    assert score_keys() <= option_table().keys()
+    assert {param.name for param in score_command.params} == score_keys() | own
 
 
 def test_the_command_says_by_its_exit_code_that_a_scorer_failed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -122,10 +122,15 @@ class EvalCommand(click.Command):
                     formatter.write_dl(records, col_max=28)
 
 
-def eval_parameters(*, eval_set: bool = False) -> list[click.Parameter]:
-    """A parameter for each option of an evaluation, and those that only an eval set has when it is one."""
+def eval_parameters(*, eval_set: bool = False, only: Collection[str] | None = None) -> list[click.Parameter]:
+    """A parameter for each option of an evaluation.
+
+    Args:
+        eval_set: also those that only an eval set has.
+        only: keys of the options that the command takes; all when not given.
+    """
     table = {**option_table(), **(set_option_table() if eval_set else {})}
-    return [EvalParameter(key, option) for key, option in table.items()]
+    return [EvalParameter(key, option) for key, option in table.items() if only is None or key in only]
 
 
 def _help(key: str, option: Option) -> str:

@@ -102,7 +102,7 @@ retry_command = EvalCommand(
     params=[
         click.Argument(["logs"], nargs=-1, required=True),
         click.Option(["--force"], is_flag=True, help="Run what has changed as a new evaluation, with all samples."),
-        *(param for param in eval_parameters() if param.name in retry_keys()),
+        *eval_parameters(only=retry_keys()),
         *common_parameters(),
     ],
     context_settings=dict(CONTEXT),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from proctor.cli._output import print_json, print_report
-from proctor.cli._params import EvalCommand, EvalParameter, eval_parameters
+from proctor.cli._params import EvalCommand, eval_parameters
 from proctor.cli._root import EXIT_CODES
 from proctor.cli._running import CONTEXT, common_parameters, merged_options, own_output
+from proctor.schema import parse_option, score_keys
 
 __all__ = ["score_command"]
 
@@ -25,18 +26,7 @@ Examples:
   proctor score logs/quiz.eval --scorer judge.py@strict -S partial=true \\
       --model-role grader=openai/gpt-5 --action overwrite --overwrite
 """
-_OPTIONS = (  # as SCORE_OPTIONS of the engine, which help and completion must not import
-    "model_roles", "model_args", "model_config", "model_base_url", "epochs_reducer", "max_samples", "max_connections",
-    "adaptive_connections", "max_rpm", "max_tpm", "share", "max_retries", "timeout", "attempt_timeout",
-    "max_subprocesses", "async_backend", "log_model_api", "log_images", "plugins", "disable_plugins",
-)  # fmt: skip
 _PARTLY = 3  # exit code: finished, but scorers failed on samples
-
-
-def _scorer_args(texts: Sequence[str]) -> Mapping[str, Any]:
-    from proctor.schema import parse_option
-
-    return parse_option("solver_args", list(texts)) if texts else {}
 
 
 def _run(
@@ -64,7 +54,7 @@ def _run(
         header = score(
             log,
             list(scorer) or None,
-            scorer_args=_scorer_args(scorer_args),
+            scorer_args=parse_option("solver_args", scorer_args) if scorer_args else None,
             metrics=metrics,
             action=action,  # type: ignore[arg-type]  # click has checked it
             output=output,
@@ -112,7 +102,7 @@ def _parameters() -> list[click.Parameter]:
         click.Option(
             ["--model"], metavar="PROVIDER/MODEL", help="Who grades, in place of the model that was evaluated."
         ),
-        *(param for param in eval_parameters() if isinstance(param, EvalParameter) and param.name in _OPTIONS),
+        *eval_parameters(only=score_keys()),
         *common_parameters(),
     ]
 

@@ -10,14 +10,13 @@ from proctor.engine._load import TaskInfo, TaskLike, find_tasks, list_tasks
 from proctor.engine._retry import Resumed, eval_retry, eval_retry_async, retry
 from proctor.engine._reuse import ResumePlan, resume_plan
 from proctor.engine._run import RunResult, run
-from proctor.engine._score_log import SCORE_OPTIONS, score, score_async
+from proctor.engine._score_log import score, score_async
 from proctor.engine._spec import eval_spec
 from proctor.engine._task import Epochs, Task, task, task_with
 from proctor.engine._unit import Unit
 
 __all__ = [
     "IDENTITY_VERSION",
-    "SCORE_OPTIONS",
     "Agenda",
     "Amount",
     "Epochs",

@@ -14,52 +14,19 @@ from anyio import to_thread
 from proctor import plugins
 from proctor.concurrency import run_gates
 from proctor.contracts import UsageError
+from proctor.engine._eval import outside_a_loop
 from proctor.engine._load import find_scorer
 from proctor.engine._loop import in_loop
 from proctor.engine._options import RunOptions, connection_policy, resolve_options
 from proctor.engine._run import of_this_loop
 from proctor.engine._scored_with import log_models, log_scorers
 from proctor.engine._scoring import Action, ScoreJob, Scorers, Scoring
-from proctor.log import (
-    EvalLogInfo,
-    LogFile,
-    check_free,
-    finished_header,
-    hold_eval_log,
-    open_log,
-)
+from proctor.log import EvalLogInfo, LogFile, check_free, finished_header, hold_eval_log, open_log
 from proctor.model import close_models, run_models, use_models
-from proctor.schema import EvalLog, EvalOptions
-from proctor.scorer import (
-    MetricsSpec,
-    Scorer,
-)
+from proctor.schema import EvalLog, EvalOptions, score_keys
+from proctor.scorer import MetricsSpec, Scorer
 
-__all__ = ["SCORE_OPTIONS", "Action", "score", "score_async"]
-
-SCORE_OPTIONS = (
-    "model_roles",
-    "model_args",
-    "model_config",
-    "model_base_url",
-    "epochs_reducer",
-    "max_samples",
-    "max_connections",
-    "adaptive_connections",
-    "max_rpm",
-    "max_tpm",
-    "share",
-    "max_retries",
-    "timeout",
-    "attempt_timeout",
-    "max_subprocesses",
-    "async_backend",
-    "log_model_api",
-    "log_images",
-    "plugins",
-    "disable_plugins",
-)
-"""The options of ``eval()`` that bear on scoring alone."""
+__all__ = ["Action", "score", "score_async"]
 
 LogPath: TypeAlias = "str | os.PathLike[str] | EvalLogInfo"
 
@@ -90,8 +57,7 @@ def score(
         output: where the scored log goes; ``<name>-scored`` beside the log when not given.
         overwrite: write into the log itself, or, with ``output``, over what is there.
         model: what ``get_model()`` gives scorers in place of the model that was evaluated.
-        options: those of ``eval()`` that bear on scoring, see ``SCORE_OPTIONS``: ``model_roles``, ``max_connections``,
-            ``async_backend``, ...
+        options: those of ``eval()`` that bear on scoring (``score_keys``): ``model_roles``, ``max_connections``, ...
 
     Returns:
         The header of the scored log.
@@ -100,6 +66,7 @@ def score(
         UsageError: the log can't be scored so; nothing was sent.
         FileExistsError: somebody else has changed the log meanwhile.
     """
+    outside_a_loop("score()", "write `await score_async(...)`")
     job = _job(log, scorer, scorer_args, metrics, action, output, overwrite, model)
     resolved = _resolved(options)
     return in_loop(resolved, _score, job, resolved)
@@ -144,7 +111,7 @@ def _job(
 
 def _resolved(options: Mapping[str, Any]) -> RunOptions:
     resolved = resolve_options(options)
-    if idle := [name for name, value in options.items() if value is not None and name not in SCORE_OPTIONS]:
+    if idle := [name for name, value in options.items() if value is not None and name not in score_keys()]:
         raise UsageError(f"score() runs no samples, so {', '.join(idle)} would do nothing: leave it out.")
     return resolved
 

@@ -97,6 +97,7 @@ from proctor.schema._options import (
     env_name,
     option_table,
     retry_keys,
+    score_keys,
 )
 from proctor.schema._output import (
     ChatCompletionChoice,
@@ -268,6 +269,7 @@ __all__ = [
     "redact_text",
     "redact_url",
     "retry_keys",
+    "score_keys",
     "set_option_table",
     "short_uuid",
 ]

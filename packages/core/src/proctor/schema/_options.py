@@ -14,7 +14,7 @@ from proctor.schema._generate_options import GenerateOptions
 from proctor.schema._option import Option
 from proctor.schema._sample import SandboxSpec
 
-__all__ = ["GENERATE_FIELDS", "MODEL_OPTION", "EvalOptions", "env_name", "option_table", "retry_keys"]
+__all__ = ["GENERATE_FIELDS", "MODEL_OPTION", "EvalOptions", "env_name", "option_table", "retry_keys", "score_keys"]
 
 GENERATE_FIELDS: frozenset[str] = frozenset(GenerateOptions.__annotations__)
 """The keys of ``EvalOptions`` that are fields of ``GenerateConfig``."""
@@ -488,6 +488,11 @@ _RETRY_OTHERS = (
     "stream_idle_timeout",
     "extra_headers",
 )
+_SCORE_KEYS = frozenset({
+    "model_roles", "model_args", "model_config", "model_base_url", "epochs_reducer", "max_samples", "max_connections",
+    "adaptive_connections", "max_rpm", "max_tpm", "share", "max_retries", "timeout", "attempt_timeout",
+    "max_subprocesses", "async_backend", "log_model_api", "log_images", "plugins", "disable_plugins",
+})  # fmt: skip
 
 
 @cache
@@ -495,3 +500,8 @@ def retry_keys() -> frozenset[str]:
     """The options that a resume may be given: how it is run, not what is asked; and what no log holds, keys of APIs."""
     table = option_table()
     return frozenset(key for key in table if table[key].group in _RETRY_GROUPS or key in _RETRY_OTHERS)
+
+
+def score_keys() -> frozenset[str]:
+    """The options that bear on scoring alone, of a log whose samples are not run."""
+    return _SCORE_KEYS
