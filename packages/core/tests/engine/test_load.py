@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,23 @@ async def test_a_file_that_evaluates_when_it_is_imported_is_named(tmp_path: Path
     )
     with pytest.raises(UsageError, match=r"runs\.py can't be loaded.*__main__.*line 4"):
         find_tasks(tmp_path)
+
+
+def test_a_file_that_was_changed_in_the_same_second_is_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a file that was loaded where Python keeps compiled copies
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    file = tmp_path / "quick.py"
+    text = "from proctor import Task, task\n\n@task\ndef quick():\n    return Task(metadata={'n': 1})\n"
+    file.write_text(text)
+    [first] = find_tasks(str(file))
+    assert first.load({}).metadata == {"n": 1}
+    before = file.stat()
+    # when it gets other content of the same size, and no other time
+    file.write_text(text.replace("1", "2"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    # then that is what is loaded, and nothing was left beside it
+    [second] = find_tasks(str(file))
+    assert second.load({}).metadata == {"n": 2}
+    assert os.listdir(tmp_path) == ["quick.py"]

@@ -16,6 +16,8 @@ from typing import Any, Generic, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
+from proctor.plugins import running_backend
+
 __all__ = ["Detached", "bounded", "detached_tasks", "left_behind"]
 
 T = TypeVar("T")
@@ -272,5 +274,4 @@ def _current_task() -> Any:
 
 def _trio() -> Any:
     """The module, if it runs the loop here."""
-    trio = sys.modules.get("trio")
-    return trio if trio is not None and trio.lowlevel.in_trio_run() else None
+    return sys.modules["trio"] if "trio" in sys.modules and running_backend() == "trio" else None

@@ -22,6 +22,7 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
 from proctor.contracts import UsageError
 from proctor.engine._task import Task
+from proctor.plugins import source_spec
 from proctor.registry import Kind, create, is_registered, registered, registry_info
 from proctor.schema import redact
 
@@ -294,8 +295,8 @@ def _import_file(file: Path) -> ModuleType:
     folder = str(path.parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # the file's neighbours can be imported, as when it is run as a script
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
+    spec = source_spec(name, path)
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

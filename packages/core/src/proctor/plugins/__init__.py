@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from proctor.plugins._describe import Description
     from proctor.plugins._doctor import Diagnosis, ModuleReport
     from proctor.plugins._manager import Manager
+    from proctor.plugins._source import source_spec
 
 __all__ = [
     "KINDS",
@@ -60,6 +61,7 @@ __all__ = [
     "origin",
     "require_env",
     "running_backend",
+    "source_spec",
     "startup",
     "used",
 ]
@@ -73,6 +75,7 @@ _HOME = {
     "Description": "_describe",
     "Diagnosis": "_doctor",
     "ModuleReport": "_doctor",
+    "source_spec": "_source",
 }
 _lock = threading.Lock()
 _choice: tuple[object, ...] = ()

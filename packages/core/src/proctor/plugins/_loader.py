@@ -18,6 +18,7 @@ from proctor import hookspecs
 from proctor.plugins._faults import Code, Fault, said, traceback_of
 from proctor.plugins._kinds import KINDS
 from proctor.plugins._scan import Source
+from proctor.plugins._source import source_spec
 
 # The budget of a hooks module is 30 ms, and `proctor plugins doctor` holds it. A run only speaks up about what is felt.
 SLOW_IMPORT = 1.0
@@ -90,9 +91,8 @@ def import_file(path: Path) -> ModuleType:
     name = f"_proctor_plugin_{path.stem}_{hashlib.blake2b(str(path).encode(), digest_size=4).hexdigest()}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
+    spec = source_spec(name, path)
+    assert spec.loader is not None
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))  # last, so that nothing there hides a module of others
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
