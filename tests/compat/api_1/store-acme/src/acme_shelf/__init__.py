@@ -1,0 +1,1 @@
+"""A log store and an observer for Proctor."""
