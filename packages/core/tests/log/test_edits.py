@@ -31,7 +31,8 @@ from proctor.log import (
     store_for,
     write_eval_log,
 )
-from proctor.log._log_file import EvalFile, open_log
+from proctor.log._eval_file import EvalFile
+from proctor.log._open import open_log
 
 EDITORS, EDITS = 4, 5
 _DEADLINE = 60

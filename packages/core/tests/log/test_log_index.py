@@ -12,7 +12,7 @@ from log_samples import sample, spec, stats
 
 from proctor.contracts import LogBusyError, UsageError
 from proctor.log import LogWriter, index_eval_log, read_eval_log, write_eval_log
-from proctor.log._log_file import open_log
+from proctor.log._open import open_log
 from proctor.log._rewrite import copy_members
 from proctor.log._zip_write import ZipBuilder
 from proctor.schema import EvalError, EvalPlan, EvalRetryError, EvalSampleLimit, Provenance

@@ -184,7 +184,7 @@ def _shown(location: str, absolute: bool) -> str:
     return os.path.abspath(location) if absolute else os.path.relpath(location)
 
 
-def _facts(info: EvalLogInfo, header: EvalLog | None, absolute: bool) -> dict[str, Any]:
+def _facts(info: EvalLogInfo, header: EvalLog | Exception, absolute: bool) -> dict[str, Any]:
     return {
         "name": _shown(info.name, absolute),
         "type": info.type,
@@ -193,7 +193,7 @@ def _facts(info: EvalLogInfo, header: EvalLog | None, absolute: bool) -> dict[st
         "task": info.task,
         "task_id": info.task_id,
         "suffix": info.suffix,
-        **({"status": None} if header is None else _state(header)),
+        **({"status": None} if isinstance(header, Exception) else _state(header)),
     }
 
 
@@ -216,9 +216,9 @@ def _state(header: EvalLog) -> dict[str, Any]:
     }
 
 
-def _line(info: EvalLogInfo, header: EvalLog | None, absolute: bool) -> str:
+def _line(info: EvalLogInfo, header: EvalLog | Exception, absolute: bool) -> str:
     when = datetime.fromtimestamp(info.mtime / 1000).strftime("%Y-%m-%d %H:%M")
-    what = _headline(header) if header is not None else "not a log" if info.size else "empty"
+    what = _headline(header) if not isinstance(header, Exception) else "not a log" if info.size else "empty"
     line = f"{when}  {what}  {_shown(info.name, absolute)}"
     return line.encode("utf-8", "backslashreplace").decode()  # a lone surrogate can be written, not printed
 

@@ -21,9 +21,10 @@ from proctor.log._json import encode as to_json
 from proctor.log._list import EvalLogInfo, list_eval_logs, read_headers
 from proctor.log._location import join as join_location
 from proctor.log._location import store_for
-from proctor.log._log_file import LogFile, SampleNotFoundError, open_log
+from proctor.log._log_file import LogFile, SampleNotFoundError
 from proctor.log._manifest import write_log_dir_manifest
 from proctor.log._memory_store import MemoryStore
+from proctor.log._open import open_log
 from proctor.log._outcomes import Outcomes, error_kind
 from proctor.log._patience import Patience
 from proctor.log._push import Pushed, push_spill

@@ -12,10 +12,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from proctor.contracts import LogBusyError, LogLease, UsageError
+from proctor.log._eval_file import EvalFile
 from proctor.log._json import decode
+from proctor.log._json_file import JsonFile
 from proctor.log._list import EvalLogInfo
 from proctor.log._location import store_for
-from proctor.log._log_file import EvalFile, JsonFile, LogFile, apply_updates, open_log
+from proctor.log._log_file import LogFile, apply_updates
+from proctor.log._open import open_log
 from proctor.log._rewrite import edited_log
 from proctor.log._spool import ReductionSpool, SampleSpool
 from proctor.schema import EvalLog, EvalSample, LogUpdate, MetadataEdit, Provenance, TagsEdit

@@ -9,10 +9,13 @@ from typing import Any, Literal, TypeAlias
 
 from proctor.contracts import LogBusyError, LogLease, LogStore, UsageError
 from proctor.log._encode import encode_sample
+from proctor.log._eval_file import EvalFile
 from proctor.log._json import decode
+from proctor.log._json_file import JsonFile
 from proctor.log._layout import sample_member
 from proctor.log._location import store_for
-from proctor.log._log_file import EvalFile, JsonFile, LogFile, open_log
+from proctor.log._log_file import LogFile
+from proctor.log._open import open_log
 from proctor.log._outcomes import CANCELLED, error_kind
 from proctor.log._recover import json_samples
 from proctor.log._reuse import Reused

@@ -10,6 +10,7 @@ from typing import Literal
 
 from proctor.contracts import Stat
 from proctor.log._location import store_for
+from proctor.log._open import read_header
 from proctor.schema import EvalLog
 
 __all__ = ["EvalLogInfo", "list_eval_logs", "read_headers"]
@@ -74,7 +75,7 @@ def list_eval_logs(
     headers = dict(zip(unnamed, read_headers(unnamed), strict=True))
     infos = [_info(location, stat, headers.get(location)) for location, stat in found]
     if filter is not None:
-        infos = [info for info in infos if (header := headers[info.name]) is not None and filter(header)]
+        infos = [info for info in infos if isinstance(header := headers[info.name], EvalLog) and filter(header)]
     return sorted(infos, key=lambda info: (info.mtime, info.name), reverse=descending)
 
 
@@ -98,29 +99,20 @@ def _named(location: str) -> tuple[str, str, str | None] | None:
     return parts[1], task_id, suffix or None
 
 
-def _info(location: str, stat: Stat, header: EvalLog | None) -> EvalLogInfo:
+def _info(location: str, stat: Stat, header: EvalLog | Exception | None) -> EvalLogInfo:
     named = _named(location)
-    if named is None and header is not None:
+    if named is None and isinstance(header, EvalLog):
         named = header.eval.task, header.eval.task_id, None
     return EvalLogInfo(location, stat.size, stat.mtime * 1000, *(named or ("", "", None)))
 
 
-def read_headers(locations: Sequence[str]) -> Iterator[EvalLog | None]:
-    """The headers of logs, in their order, without reduced scores; ``None`` for what is none.
+def read_headers(locations: Sequence[str]) -> Iterator[EvalLog | Exception]:
+    """The headers of logs, in their order, without reduced scores; for what has none, why not.
 
     Those in stores that are not on this machine are read side by side.
     """
-    if not any(not store_for(location)[0].local for location in locations):
-        yield from map(_header, locations)
+    if all(store_for(location)[0].local for location in locations):
+        yield from map(read_header, locations)
         return
     with ThreadPoolExecutor(min(_AT_ONCE, len(locations))) as threads:
-        yield from threads.map(_header, locations)
-
-
-def _header(location: str) -> EvalLog | None:
-    from proctor.log._log_file import open_log
-
-    try:
-        return open_log(location).header(reductions=False)
-    except (OSError, ValueError):
-        return None
+        yield from threads.map(read_header, locations)

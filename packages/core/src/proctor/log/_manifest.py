@@ -6,9 +6,8 @@ import os
 from typing import Any
 
 from proctor.log._json import encode
-from proctor.log._list import list_eval_logs
+from proctor.log._list import list_eval_logs, read_headers
 from proctor.log._location import join, store_for
-from proctor.log._log_file import open_log
 from proctor.schema import EvalLog
 
 __all__ = ["write_log_dir_manifest"]
@@ -28,17 +27,10 @@ def write_log_dir_manifest(log_dir: str, *, filename: str = "logs.json") -> str:
     store, folder = store_for(log_dir)
     head = f"{log_dir.rstrip('/')}/"
     headers: dict[str, Any] = {}
-    for info in list_eval_logs(log_dir):
-        header = _header(info.name)
-        if header is not None:
+    infos = list_eval_logs(log_dir)
+    for info, header in zip(infos, read_headers([info.name for info in infos]), strict=True):
+        if isinstance(header, EvalLog):
             name = info.name if "://" in log_dir else os.path.relpath(info.name, folder).replace(os.sep, "/")
             headers[name.removeprefix(head)] = header
     store.replace(join(folder, filename), [encode(headers, indent=2)])
     return join(log_dir, filename)
-
-
-def _header(location: str) -> EvalLog | None:
-    try:
-        return open_log(location).header(reductions=False)
-    except Exception:  # any bytes at all may be in a folder
-        return None

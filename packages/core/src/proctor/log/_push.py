@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from proctor.contracts import LogStore, Stat, UsageError
 from proctor.log._file_store import FileStore
 from proctor.log._location import store_for
-from proctor.log._log_file import open_log
+from proctor.log._open import read_header
 from proctor.log._spill import Spill, note_of
 from proctor.schema import EvalLog
 
@@ -98,8 +98,8 @@ def _check_earlier(spill: Spill, there: Stat) -> None:
     """Refuse to replace what is not an unfinished state of the same log."""
     if there.size == 0:
         return
-    mine, theirs = _header(spill.path), _header(spill.location)
-    if theirs is not None and mine is not None and theirs.eval.eval_id == mine.eval.eval_id:
+    mine, theirs = read_header(spill.path), read_header(spill.location)
+    if isinstance(theirs, EvalLog) and isinstance(mine, EvalLog) and theirs.eval.eval_id == mine.eval.eval_id:
         if theirs.status == "started":
             return
         what = f"has been changed or recovered since (status {theirs.status})"
@@ -109,10 +109,3 @@ def _check_earlier(spill: Spill, there: Stat) -> None:
         f"what stands at {spill.location} {what}: it is not replaced. Compare it with {spill.path} "
         "(`proctor log dump`), and copy that yourself if you want both."
     )
-
-
-def _header(location: str) -> EvalLog | None:
-    try:
-        return open_log(location).header(reductions=False)
-    except (OSError, ValueError):
-        return None

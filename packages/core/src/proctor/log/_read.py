@@ -10,9 +10,11 @@ from typing import Literal
 
 from proctor.contracts import UsageError
 from proctor.log._expand import Resolve
+from proctor.log._json_file import JsonFile
 from proctor.log._layout import sample_order
 from proctor.log._list import EvalLogInfo
-from proctor.log._log_file import JsonFile, LogFile, SampleNotFoundError, open_log
+from proctor.log._log_file import LogFile, SampleNotFoundError
+from proctor.log._open import open_log
 from proctor.schema import EvalLog, EvalSample, EvalSampleSummary
 
 __all__ = [

@@ -10,10 +10,13 @@ from pathlib import PurePath
 from proctor.contracts import UsageError
 from proctor.log._clock import now_iso_seconds
 from proctor.log._encode import encode_sample
+from proctor.log._eval_file import EvalFile
 from proctor.log._json import encode
+from proctor.log._json_file import JsonFile, top_level
 from proctor.log._layout import header_json, json_log, start_json
 from proctor.log._location import store_for
-from proctor.log._log_file import EvalFile, JsonFile, LogFile, open_log, top_level
+from proctor.log._log_file import LogFile
+from proctor.log._open import open_log
 from proctor.log._outcomes import Outcomes
 from proctor.log._rewrite import copy_members
 from proctor.log._summary import summarise

@@ -11,11 +11,14 @@ from typing import Literal
 
 from proctor.contracts import LogBusyError, UsageError
 from proctor.log._encode import encode_sample
+from proctor.log._eval_file import SAMPLE, EvalFile
 from proctor.log._json import encode
+from proctor.log._json_file import JsonFile
 from proctor.log._layout import header_json, json_log, sample_member, sample_order, start_json
 from proctor.log._list import list_eval_logs
 from proctor.log._location import join, store_for
-from proctor.log._log_file import SAMPLE, EvalFile, JsonFile, LogFile, open_log
+from proctor.log._log_file import LogFile
+from proctor.log._open import open_log
 from proctor.log._spool import ReductionSpool, SampleSpool
 from proctor.log._summary import summary_fields
 from proctor.log._zip_format import ZSTD

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 
 from proctor.contracts import LogStore
 from proctor.engine import logged_unit
-from proctor.log import EvalLogInfo, list_eval_logs, read_eval_log, store_for
+from proctor.log import EvalLogInfo, list_eval_logs, read_headers, store_for
 from proctor.schema import EvalLog
 
 __all__ = ["Alien", "Folder", "base_name", "first_line", "scan_folder"]
 
-_AT_ONCE = 16  # headers that are read from a remote store
 # What the set itself, a running log, the viewer and the peer leave beside logs.
 _COMPANION = re.compile(r"(eval-set|logs|listing)\.json|.*\.(lease|parts|buffer|checkpoints|shards)")
 
@@ -48,35 +46,26 @@ def scan_folder(log_dir: str) -> Folder:
     aliens: list[Alien] = []
     names: set[str] = set()
     infos = list_eval_logs(log_dir, recursive=False)
-    for info, found in zip(infos, _headers(store, infos), strict=True):
+    for info, found in zip(infos, read_headers([info.name for info in infos]), strict=True):
         name = base_name(info.name)
         names.add(name)
-        if isinstance(found, EvalLog):
+        if isinstance(found, EvalLog) and logged_unit(found):
             # Of those that began in the same second, the one that was written last is the newest.
             logs.append((found.eval.created, info.mtime, info.name, found))
         else:
-            aliens.append(Alien(name, found))
+            aliens.append(Alien(name, _what(info, found)))
     aliens += [Alien(name, "not a log") for name in _others(store, folder, names)]
     logs.sort(key=itemgetter(0, 1, 2), reverse=True)
     return Folder(tuple(log for *_, log in logs), tuple(sorted(aliens, key=lambda alien: alien.name)))
 
 
-def _headers(store: LogStore, infos: Sequence[EvalLogInfo]) -> list[EvalLog | str]:
-    if store.local:
-        return [_header(info) for info in infos]
-    with ThreadPoolExecutor(_AT_ONCE) as threads:  # requests wait for the network, most of the time
-        return list(threads.map(_header, infos))
-
-
-def _header(info: EvalLogInfo) -> EvalLog | str:
-    """The header, or why it is none of ours."""
+def _what(info: EvalLogInfo, found: EvalLog | Exception) -> str:
+    """What a file is that is none of ours."""
     if not info.size:
         return "empty"
-    try:
-        log = read_eval_log(info.name, header_only=True, reductions=False)
-    except Exception as error:  # whatever the bytes are, the set goes on without them
-        return f"not a log that can be read ({first_line(error)})"
-    return log if logged_unit(log) else "a log of another program"
+    if isinstance(found, Exception):
+        return f"not a log that can be read ({first_line(found)})"
+    return "a log of another program"
 
 
 def first_line(error: Exception) -> str:
