@@ -171,8 +171,16 @@ def test_forms_of_a_model_count_their_retries_together() -> None:
 
     assert model.retries == cold.retries == {"transient": 1}
     assert model.last_error == "ConnectionError: refused"
-    cold.count_anew()
-    assert (cold.retries, cold.last_error, model.retries) == ({}, None, {"transient": 1})
+
+
+def test_a_form_that_counts_apart_begins_anew() -> None:
+    model = get_model("mock/model", memoize=False)
+    model.count_retry("transient")
+    apart = model.with_config(GenerateConfig(), counts_apart=True)
+
+    apart.count_retry("rate_limit")
+
+    assert (model.retries, apart.retries) == ({"transient": 1}, {"rate_limit": 1})
 
 
 class Closing(MockAPI):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from proctor.contracts import MetricSnapshot, UnitSnapshot
 from proctor.display._place import error_place
+from proctor.schema import own_metadata
 
 if TYPE_CHECKING:
     from proctor.contracts import UnitStatus
@@ -46,7 +47,7 @@ def unit_from_log(log: EvalLog, *, retries: int = 0) -> UnitSnapshot:
         seconds=_seconds(log.stats.started_at, log.stats.completed_at),
         error=_error(log),
         error_place=error_place(log.error) if log.error else "",
-        label=_own(log).get("label", ""),
+        label=own_metadata(log.eval).get("label", ""),
         retried=retried,
     )
 
@@ -60,30 +61,18 @@ def _error(log: EvalLog) -> str:
 
 def stale_metrics(log: EvalLog) -> list[str]:
     """Metrics that could not be computed anew after an edit, as their code was not at hand; all values are old then."""
-    found = _result(log.results).get("stale") if log.results is not None else None
+    found = own_metadata(log.results).get("stale") if log.results is not None else None
     return [str(name) for name in found] if isinstance(found, list) else []
-
-
-def _own(log: EvalLog) -> Mapping[str, Any]:
-    """What Proctor says of the unit in the log's header."""
-    own = (log.eval.metadata or {}).get("proctor")
-    return own if isinstance(own, dict) else {}
 
 
 def _metrics(log: EvalLog) -> Iterator[MetricSnapshot]:
     if log.results is None:
         return
     several = len({score.name for score in log.results.scores}) < len(log.results.scores)
-    missing = _result(log.results).get("partial")
+    missing = own_metadata(log.results).get("partial")
     for score in log.results.scores:
         why = missing.get(score.scorer) if isinstance(missing, dict) else None
         yield from _score_metrics(score, _planned(log, log.results, score), _counts(why), several)
-
-
-def _result(results: EvalResults) -> Mapping[str, Any]:
-    """What Proctor says of the results in the log's header."""
-    own = (results.metadata or {}).get("proctor")
-    return own if isinstance(own, dict) else {}
 
 
 def _counts(found: Any) -> dict[str, int]:
@@ -132,7 +121,7 @@ def _score_metrics(
 
 def _outcomes(log: EvalLog) -> dict[str, int]:
     results = log.results
-    found = _counts((_own(log) if results is None else _result(results)).get("outcomes"))
+    found = _counts(own_metadata(results or log.eval).get("outcomes"))
     if found:
         return found
     if results is None:

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from proctor.schema import EvalError, EvalLog, redact_text
+from proctor.schema import EvalError, EvalLog, own_metadata, redact_text
 
 __all__ = ["ErrorPolicy", "eval_error", "exit_code", "stopped_by"]
 
@@ -46,8 +46,7 @@ class ErrorPolicy:
 
 def stopped_by(log: EvalLog) -> str:
     """Which budget of the run ended the unit, such as ``max_cost: $1.02 of $1.00``; empty when none did."""
-    own = (log.eval.metadata or {}).get("proctor")
-    return str(own.get("stopped_by", "")) if isinstance(own, dict) else ""
+    return str(own_metadata(log.eval).get("stopped_by", ""))
 
 
 def exit_code(logs: Iterable[EvalLog]) -> int:

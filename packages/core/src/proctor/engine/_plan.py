@@ -107,9 +107,8 @@ def _unit(
         model = _model(task.model, options) if task.model else get_model()
     plugins.check_backend(plugins.get("model_providers", model.name.partition("/")[0]), options.async_backend)
     config = generation_settings(task.config, f"task {task.name!r}")
-    model = model.with_config(config.merge(options.config))
-    model.count_anew()  # retries are counted for each unit by itself
-    roles = {role: _counted_apart(each) for role, each in {**resolve_roles(task.model_roles), **roles}.items()}
+    model = _own_form(model, config.merge(options.config))
+    roles = {role: _own_form(each) for role, each in {**resolve_roles(task.model_roles), **roles}.items()}
     sandbox = options.sandbox or task.sandbox
     if sandbox is not None:
         plugins.check_backend(plugins.get("sandbox_providers", sandbox.type), options.async_backend)
@@ -153,11 +152,9 @@ def _unit(
     )
 
 
-def _counted_apart(model: Model) -> Model:
-    """``model`` with retries and errors of its own, as units may share what plays a role in them."""
-    apart = model.with_config(GenerateConfig())
-    apart.count_anew()
-    return apart
+def _own_form(model: Model, config: GenerateConfig | None = None) -> Model:
+    """A unit's own form of ``model``, since retries and errors are told for each unit by itself."""
+    return model.with_config(config or GenerateConfig(), counts_apart=True)
 
 
 def _first(*values: Any) -> Any:

@@ -20,6 +20,7 @@ from proctor.schema import (
     EvalStatus,
     ModelUsage,
     Score,
+    add_usage,
 )
 from proctor.scorer import ResultsBuilder, scorer_names
 
@@ -118,10 +119,8 @@ class Tally:
 
     def _add_usage(self, sample: EvalSample | EvalSampleSummary) -> None:
         self._progress.add(sample)
-        for total, used in ((self._stats.model_usage, sample.model_usage), (self._stats.role_usage, sample.role_usage)):
-            for name, usage in used.items():
-                known = total.get(name)
-                total[name] = ModelUsage() + usage if known is None else known.accumulate(usage)
+        add_usage(self._stats.model_usage, sample.model_usage)
+        add_usage(self._stats.role_usage, sample.role_usage)
 
     @property
     def too_many_errors(self) -> bool:

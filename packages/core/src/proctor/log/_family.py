@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from proctor.log._list import list_eval_logs
 from proctor.log._location import join, store_for
-from proctor.schema import EvalLog
+from proctor.schema import EvalLog, own_metadata
 
 __all__ = ["attempts_of"]
 
@@ -16,8 +16,7 @@ def attempts_of(header: EvalLog) -> tuple[list[str], list[str]]:
     """
     folder = header.location.rpartition("/")[0]
     task_id = header.eval.task_id
-    own = (header.eval.metadata or {}).get("proctor")
-    named = [str(place) for place in own.get("resumes") or ()] if isinstance(own, dict) else []
+    named = [str(place) for place in own_metadata(header.eval).get("resumes") or ()]
     found = {
         info.name: None
         for info in list_eval_logs(folder or ".", recursive=False)

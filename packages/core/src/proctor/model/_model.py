@@ -106,7 +106,12 @@ class Model:
         self._headers: Mapping[str, str] | None = None
 
     def with_config(
-        self, config: GenerateConfig, *, role: str | None = None, own_connections: int | None = None
+        self,
+        config: GenerateConfig,
+        *,
+        role: str | None = None,
+        own_connections: int | None = None,
+        counts_apart: bool = False,
     ) -> Model:
         """This model with ``config`` laid over its settings; the API and its connections are shared.
 
@@ -114,6 +119,7 @@ class Model:
             config: settings that go before its own.
             role: the role that it plays; its own when not given.
             own_connections: a smaller limit for it alone, shared by all its forms with the same number.
+            counts_apart: count retries and errors of the new form by themselves, not with those of this one.
         """
         model = copy(self)
         model.config = self.config.merge(config)
@@ -121,6 +127,8 @@ class Model:
         model.args = dict(self.args)
         model._own_connections = own_connections or self._own_connections
         model._headers = None
+        if counts_apart:
+            model._counts = _Counts()
         return model
 
     @property
@@ -141,10 +149,6 @@ class Model:
     def own_gate(self) -> Gate | None:
         """The gate of this model alone, inside the connections that it shares; None where there is none so far."""
         return None if self._own_connections is None else self._own.gates.get(self._own_connections)
-
-    def count_anew(self) -> None:
-        """Forget retries and errors: this form of the model counts for itself from here on."""
-        self._counts = _Counts()
 
     async def generate(
         self,

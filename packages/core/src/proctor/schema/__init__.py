@@ -56,6 +56,7 @@ from proctor.schema._log import (
     MetadataEdit,
     ModelConfig,
     TagsEdit,
+    own_metadata,
 )
 from proctor.schema._message import (
     MEDIA_REMOVED,
@@ -108,6 +109,7 @@ from proctor.schema._output import (
     ModelUsage,
     StopReason,
     TopLogprob,
+    add_usage,
 )
 from proctor.schema._redact import (
     REMOVED,
@@ -254,6 +256,7 @@ __all__ = [
     "UnknownEvent",
     "UnknownMessage",
     "Value",
+    "add_usage",
     "check_options",
     "content_parts",
     "env_name",
@@ -262,6 +265,7 @@ __all__ = [
     "load_config",
     "message_changes",
     "option_table",
+    "own_metadata",
     "parse_option",
     "parse_scalar",
     "quick_id",

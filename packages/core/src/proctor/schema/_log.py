@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
@@ -34,6 +35,7 @@ __all__ = [
     "MetadataEdit",
     "ModelConfig",
     "TagsEdit",
+    "own_metadata",
 ]
 
 EvalStatus: TypeAlias = Literal["started", "success", "cancelled", "error"]
@@ -214,6 +216,12 @@ class EvalResults(Record):
     scores: list[EvalScore] = Field(default_factory=list)
     headline: HeadlineMetric | None = None
     metadata: dict[str, Any] | None = None
+
+
+def own_metadata(of: EvalSpec | EvalResults) -> Mapping[str, Any]:
+    """What Proctor says of an evaluation or its results: ``metadata["proctor"]``, empty in logs of other programs."""
+    own = (of.metadata or {}).get("proctor")
+    return own if isinstance(own, dict) else {}
 
 
 class EvalStats(Record):

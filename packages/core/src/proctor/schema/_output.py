@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -18,6 +19,7 @@ __all__ = [
     "ModelUsage",
     "StopReason",
     "TopLogprob",
+    "add_usage",
 ]
 
 _Reason: TypeAlias = Literal["stop", "max_tokens", "model_length", "tool_calls", "content_filter", "unknown"]
@@ -71,6 +73,13 @@ class ModelUsage(Record):
         if other.total_cost is not None:
             self.total_cost = (self.total_cost or 0.0) + other.total_cost
         return self
+
+
+def add_usage(totals: dict[str, ModelUsage], used: Mapping[str, ModelUsage]) -> None:
+    """Add what was used to totals by the same names, in place: nobody else may hold the records in ``totals``."""
+    for name, usage in used.items():
+        known = totals.get(name)
+        totals[name] = ModelUsage() + usage if known is None else known.accumulate(usage)
 
 
 _N = TypeVar("_N", int, float)
