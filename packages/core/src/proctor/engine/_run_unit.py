@@ -39,6 +39,7 @@ from proctor.schema import (
     EvalStats,
     EvalStatus,
     Sample,
+    own_metadata,
 )
 
 __all__ = ["UnitRun"]
@@ -341,20 +342,8 @@ class UnitRun:
         results, status = self._summed_up(status)
         self._stats.completed_at = now_iso_seconds()
         self._stats.connection_limit_history = self._limits_moved()
-        late: dict[str, Any] = {}
-        if results is None:  # where the counts stand otherwise
-            late["outcomes"] = self._tally.outcomes(scored=self._failure is not None)
-        if self._reuse is not None:
-            late["reused"] = self._reuse.copied
-        if self._stopped_by:
-            late["stopped_by"] = self._stopped_by
-        if stalls := self._stalls():
-            late["loop_stalls"] = stalls
-        own: dict[str, Any] = {}
-        if late:
-            metadata = self.spec.metadata or {}
-            own = {"proctor": {**metadata.get("proctor", {}), **late}}
-            self.spec = self.spec.model_copy(update={"metadata": {**metadata, **own}})
+        own = {"proctor": {**own_metadata(self.spec), **self._known_at_the_end(results)}}
+        self.spec = self.spec.model_copy(update={"metadata": {**(self.spec.metadata or {}), **own}})
         try:
             self._writer.finish(status, results, self._stats, error=self._failure, metadata=own)
         except Exception as error:
@@ -373,6 +362,19 @@ class UnitRun:
         self._progress.finish(self.log, time.monotonic() - self._started)
         if lost is not None:
             raise lost
+
+    def _known_at_the_end(self, results: EvalResults | None) -> dict[str, Any]:
+        """What the log's header says in ``metadata["proctor"]`` beyond what it said at the start."""
+        late: dict[str, Any] = {}
+        if results is None:  # where the counts stand otherwise
+            late["outcomes"] = self._tally.outcomes(scored=self._failure is not None)
+        if self._reuse is not None:
+            late["reused"] = self._reuse.copied
+        if self._stopped_by:
+            late["stopped_by"] = self._stopped_by
+        if stalls := self._stalls():
+            late["loop_stalls"] = stalls
+        return late
 
     def _summed_up(self, status: EvalStatus) -> tuple[EvalResults | None, EvalStatus]:
         """The results, unless something ended the unit early, and the status: metrics can fail too."""
