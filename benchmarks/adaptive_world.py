@@ -9,7 +9,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from proctor.concurrency import AdaptiveController, AdaptiveLimits, RequestPacer, Turn
+from proctor.concurrency import (
+    AdaptiveController,
+    AdaptiveLimits,
+    RequestPacer,
+    Turn,
+)
 from proctor.contracts import RateLimits
 
 NETWORK = 0.005  # seconds there and back

@@ -22,8 +22,8 @@ from run_status import until
 
 from proctor.cli import main
 from proctor.cli._status_text import operation_text, run_text
-from proctor.concurrency import RunSocket, run_sockets
 from proctor.contracts import DEFAULT_CONNECTIONS
+from proctor.monitor import RunSocket, run_sockets
 
 TASK = """
 import anyio

@@ -8,7 +8,12 @@ from itertools import pairwise
 import pytest
 from virtual_provider import Clock, VirtualProvider
 
-from proctor.concurrency import AdaptiveController, AdaptiveLimits, LimitChange, Token
+from proctor.concurrency import (
+    AdaptiveController,
+    AdaptiveLimits,
+    LimitChange,
+    Token,
+)
 from proctor.contracts import UsageError
 
 LATENCY = 1.0

@@ -9,7 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from virtual_provider import Clock, VirtualProvider
 
-from proctor.concurrency import AdaptiveController, AdaptiveLimits, LimitChange, Token
+from proctor.concurrency import (
+    AdaptiveController,
+    AdaptiveLimits,
+    LimitChange,
+    Token,
+)
 
 HINTS = st.sampled_from([None, 0.0, 1.0, 60.0, 3600.0])
 

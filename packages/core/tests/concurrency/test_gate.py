@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proctor.concurrency import Gate, Wish, concurrency, connections, gates, run_gates, subprocess_gate
+from proctor.concurrency import (
+    Gate,
+    Wish,
+    concurrency,
+    connections,
+    gates,
+    run_gates,
+    subprocess_gate,
+)
 from proctor.contracts import UsageError
 
 pytestmark = pytest.mark.anyio

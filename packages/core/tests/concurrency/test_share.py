@@ -15,9 +15,9 @@ import pytest
 from child_processes import running
 
 from proctor.concurrency import _share
-from proctor.concurrency._runtime import runtime_dir
 from proctor.concurrency._share import SharedGate, SharedPool, shared_pool
 from proctor.contracts import UsageError
+from proctor.monitor._runtime import runtime_dir
 
 HOLDER = """
 import sys, time

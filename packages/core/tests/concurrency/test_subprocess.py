@@ -9,7 +9,12 @@ import anyio
 import pytest
 from child_processes import running
 
-from proctor.concurrency import kill_groups, run_gates, subprocess, subprocess_gate
+from proctor.concurrency import (
+    kill_groups,
+    run_gates,
+    subprocess,
+    subprocess_gate,
+)
 from proctor.contracts import OutputLimitExceededError
 
 pytestmark = pytest.mark.anyio

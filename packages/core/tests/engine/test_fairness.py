@@ -58,7 +58,7 @@ def _nothing_but_requests_takes_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("proctor.engine._run_unit.to_thread", SimpleNamespace(run_sync=at_once))
     monkeypatch.setattr("proctor.concurrency._run._IDLE", 1e9)
-    monkeypatch.setattr("proctor.concurrency._watchdog.BEAT", 1e9)
+    monkeypatch.setattr("proctor.monitor._watchdog.BEAT", 1e9)
 
 
 def simulate(folder: Path, names: Sequence[str], tasks: int, **options: Any) -> Speedometer:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from proctor import Task
-from proctor.concurrency import Gate, LoopWatch, all_connections, run_gates
+from proctor.concurrency import Gate, all_connections, run_gates
 from proctor.contracts import DEFAULT_CONNECTIONS
 from proctor.dataset import Sample, json_dataset
 from proctor.display import RunSnapshot, UnitSnapshot, unit_from_log
@@ -18,6 +18,7 @@ from proctor.engine import run as run_tasks
 from proctor.engine._progress import RunProgress, UnitProgress
 from proctor.engine._status import RunStatus
 from proctor.model import get_model
+from proctor.monitor import LoopWatch
 from proctor.scorer import includes
 from proctor.solver import TaskState, solver
 

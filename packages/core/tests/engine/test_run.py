@@ -12,12 +12,12 @@ import pytest
 from engine_runs import answers, sums
 
 from proctor import Epochs, Task, eval, eval_async, task
-from proctor.concurrency import loop_watch
 from proctor.contracts import UsageError
 from proctor.dataset import IterableDataset, MemoryDataset, Sample
 from proctor.engine import exit_code
 from proctor.log import read_eval_log, store, transcript
 from proctor.model import get_model
+from proctor.monitor import loop_watch
 from proctor.schema import EvalLog
 from proctor.scorer import Score, Target, accuracy, includes, match, mean, scorer, stderr
 from proctor.solver import Generate, Solver, TaskState, generate, solver, system_message

@@ -15,10 +15,11 @@ from engine_runs import answers, sums
 from run_status import ask_run, until
 
 from proctor import Task
-from proctor.concurrency import _watchdog, concurrency, loop_watch
+from proctor.concurrency import concurrency
 from proctor.contracts import ModelAPI, Retry
 from proctor.engine import _status
 from proctor.model import GenerateConfig, Model, ModelOutput, get_model
+from proctor.monitor import _watchdog, loop_watch
 from proctor.schema import EvalLog
 from proctor.scorer import includes
 from proctor.solver import Generate, Solver, TaskState, generate, solver

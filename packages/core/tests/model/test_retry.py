@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proctor.concurrency import Gate, RequestPacer, Wish, connections
+from proctor.concurrency import (
+    Gate,
+    RequestPacer,
+    Wish,
+    connections,
+)
 from proctor.limits import SampleLimits, use_limits
 from proctor.model import AttemptTimeout, GenerateConfig, GenerateTimeout
 from proctor.model._generate import Generation

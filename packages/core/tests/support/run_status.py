@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from proctor.concurrency import ask, run_sockets
+from proctor.monitor import ask, run_sockets
 
 __all__ = ["ask_run", "the_socket", "until"]
 

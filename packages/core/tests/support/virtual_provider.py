@@ -5,7 +5,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-from proctor.concurrency import AdaptiveController, AdaptiveLimits, LimitChange, Token
+from proctor.concurrency import (
+    AdaptiveController,
+    AdaptiveLimits,
+    LimitChange,
+    Token,
+)
 
 BACK = 0.004  # seconds after which a refusal is back
 LOOK = 0.01  # seconds between looks for slots that fall due

@@ -140,7 +140,7 @@ def set_command(
     """
     _check(gate, connections=model, samples=task, sandboxes=provider)
     run = _one_run(selector or ctx.obj)
-    from proctor.concurrency import ask
+    from proctor.monitor import ask
 
     try:
         answer = ask(run.socket, {"ask": "set", "gate": gate, "limit": limit, "of": model or task or provider})
@@ -172,7 +172,7 @@ def _runs(selector: str | None) -> list[_Run]:
     Raises:
         UsageError: there is no such run, or no way to find any here.
     """
-    from proctor.concurrency import has_run_sockets, run_sockets
+    from proctor.monitor import has_run_sockets, run_sockets
 
     if not has_run_sockets():
         raise UsageError("runs can't be asked on this platform: it has no Unix sockets")
@@ -210,7 +210,7 @@ def _all_told(runs: Sequence[_Run], *, all: bool) -> list[dict[str, Any]]:
 
 
 def _told(run: _Run, *, all: bool) -> dict[str, Any]:
-    from proctor.concurrency import ask
+    from proctor.monitor import ask
 
     error: object
     try:

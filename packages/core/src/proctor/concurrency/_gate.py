@@ -5,7 +5,7 @@ from types import TracebackType
 
 import anyio
 
-from proctor.concurrency._activity import doing
+from proctor.monitor import doing
 
 __all__ = ["Gate"]
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from proctor.concurrency._activity import settled
 from proctor.concurrency._connections import ConnectionPolicy, Connections, Wish
 from proctor.concurrency._cpu import cpu_budget
 from proctor.concurrency._gate import Gate
 from proctor.contracts import UsageError
+from proctor.monitor import settled
 
 __all__ = [
     "all_connections",

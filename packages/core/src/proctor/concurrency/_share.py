@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 
 from proctor.concurrency._gate import Gate
 from proctor.concurrency._pacing import Budget
-from proctor.concurrency._runtime import runtime_dir
 from proctor.contracts import UsageError
+from proctor.monitor import runtime_dir
 
 fcntl: ModuleType | None
 try:

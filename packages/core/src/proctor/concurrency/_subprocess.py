@@ -12,9 +12,9 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import ByteReceiveStream, Process
 
-from proctor.concurrency._activity import doing
 from proctor.concurrency._run import subprocess_gate
 from proctor.contracts import ExecResult, OutputLimitExceededError
+from proctor.monitor import doing
 
 __all__ = ["kill_groups", "process_exists", "subprocess"]
 

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 import anyio
 
-from proctor.concurrency import Detached, activity, awaiting_place
+from proctor.concurrency import Detached
 from proctor.limits import Permit
+from proctor.monitor import activity, awaiting_place
 
 __all__ = ["CLEANUP", "GRACE", "SCORING", "STOP", "StoodStill", "held", "scoring_seconds"]
 

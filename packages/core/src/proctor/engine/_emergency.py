@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
-from proctor.concurrency import LoopWatch, left_behind
+from proctor.concurrency import left_behind
 from proctor.engine._deadline import GRACE, STOP
+from proctor.monitor import LoopWatch
 
 __all__ = ["STOP_TIMEOUT", "Emergency", "Ending", "leave", "leave_unless_ended"]
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextvars import copy_context
 
-from proctor.concurrency import Activity, Gate, gates
+from proctor.concurrency import Gate, gates
 from proctor.contracts import (
     GateSnapshot,
     MetricSnapshot,
@@ -19,6 +19,7 @@ from proctor.display import error_place, error_text, unit_from_log
 from proctor.engine._unit import Unit
 from proctor.log import Patience, error_kind
 from proctor.model import Model
+from proctor.monitor import Activity
 from proctor.sandbox import sandbox_gates
 from proctor.schema import EvalError, EvalLog, EvalSample, EvalSampleSummary
 

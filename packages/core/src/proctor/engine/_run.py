@@ -15,13 +15,9 @@ from anyio import to_thread
 from proctor import plugins
 from proctor.concurrency import (
     Gate,
-    LoopWatch,
-    Place,
     detached_tasks,
     run_gates,
-    settled,
     tend_gates,
-    use_loop_watch,
 )
 from proctor.contracts import RunEnd, RunRow, RunStart, UnitInfo, UsageError
 from proctor.display import unit_from_log
@@ -47,6 +43,12 @@ from proctor.engine._waits import sample_snapshots
 from proctor.limits import RunBudget, use_budget
 from proctor.log import index_eval_log, now_iso_seconds
 from proctor.model import Model, close_models, run_models, use_prices
+from proctor.monitor import (
+    LoopWatch,
+    Place,
+    settled,
+    use_loop_watch,
+)
 from proctor.sandbox import cleanup_sandboxes, configure_sandboxes
 from proctor.schema import EvalLog, redact_text, short_uuid
 

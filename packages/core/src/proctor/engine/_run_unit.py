@@ -12,7 +12,6 @@ import anyio
 import anyio.lowlevel
 from anyio import to_thread
 
-from proctor.concurrency import Activity, begin_activity, doing, loop_watch, settled
 from proctor.contracts import SampleEnd, TaskEnd, TaskStart
 from proctor.dataset import IterableDataset
 from proctor.engine._deadline import StoodStill
@@ -29,6 +28,13 @@ from proctor.engine._workers import Workers
 from proctor.limits import run_budget
 from proctor.log import LogIndex, LogWriter, Reused, now_iso_seconds, read_eval_log_sample
 from proctor.model import use_models
+from proctor.monitor import (
+    Activity,
+    begin_activity,
+    doing,
+    loop_watch,
+    settled,
+)
 from proctor.schema import (
     EvalError,
     EvalLog,

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 
 from proctor.agent import use_scorers
-from proctor.concurrency import Detached, activity, bounded
+from proctor.concurrency import Detached, bounded
 from proctor.engine._asyncio_code import explained
 from proctor.engine._deadline import CLEANUP, StoodStill, held, scoring_seconds
 from proctor.engine._errors import eval_error
@@ -23,6 +23,7 @@ from proctor.engine._unit import Unit
 from proctor.limits import LimitExceededError, SampleLimits, begin_limits, limit_in
 from proctor.log import Store, Transcript, begin_store, begin_transcript, now_iso, span
 from proctor.model import configure_model_logging, generation_settings
+from proctor.monitor import activity
 from proctor.sandbox import sample_sandbox
 from proctor.schema import (
     ErrorEvent,

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import anyio
 from anyio import to_thread
 
-from proctor.concurrency import Activity, begin_activity, tend_gates
+from proctor.concurrency import tend_gates
 from proctor.contracts import UsageError
 from proctor.engine._edit_scores import log_reducers
 from proctor.engine._errors import eval_error
@@ -31,6 +31,7 @@ from proctor.log import (
     write_edited_log,
 )
 from proctor.model import configure_model_logging
+from proctor.monitor import Activity, begin_activity
 from proctor.schema import EvalLog, EvalResults, EvalSample, ModelUsage, Score, ScoreEvent
 from proctor.scorer import (
     MetricsSpec,

@@ -18,8 +18,6 @@ from typing import Any
 from proctor.concurrency import (
     Connections,
     Gate,
-    LoopWatch,
-    RunSocket,
     all_connections,
     named_gates,
     used_subprocess_gate,
@@ -30,6 +28,7 @@ from proctor.engine._progress import RunProgress, UnitProgress
 from proctor.engine._steer import Change, named, set_limit
 from proctor.engine._waits import unfinished_samples
 from proctor.model import Model
+from proctor.monitor import LoopWatch, RunSocket
 from proctor.sandbox import sandbox_gates
 
 __all__ = ["RunStatus"]

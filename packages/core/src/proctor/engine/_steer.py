@@ -6,7 +6,13 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from proctor.concurrency import Connections, Gate, all_connections, named_gates, subprocess_gate
+from proctor.concurrency import (
+    Connections,
+    Gate,
+    all_connections,
+    named_gates,
+    subprocess_gate,
+)
 from proctor.contracts import UsageError
 from proctor.engine._progress import RunProgress, UnitProgress
 from proctor.sandbox import sandbox_gates, set_max_sandboxes

@@ -7,10 +7,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from proctor.concurrency import Activity, Operation, awaiting_place, settled
 from proctor.contracts import SampleSnapshot
 from proctor.display import operation_text
 from proctor.engine._progress import UnitProgress
+from proctor.monitor import (
+    Activity,
+    Operation,
+    awaiting_place,
+    settled,
+)
 from proctor.schema import redact_text
 
 __all__ = ["sample_snapshots", "unfinished_samples"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from proctor.concurrency import Connections, Gate, Operation, OperationKind, Turn, loop_watch
+from proctor.concurrency import Connections, Gate, Turn
 from proctor.contracts import CallRecord, Retry, current_call
 from proctor.limits import SampleLimits
 from proctor.model._retry import (
@@ -18,6 +18,7 @@ from proctor.model._retry import (
     GenerateTimeout,
     backoff,
 )
+from proctor.monitor import Operation, OperationKind, loop_watch
 from proctor.schema import ChatMessage, GenerateConfig, ModelOutput, ToolChoice, ToolInfo, quick_id, redact_text
 
 if TYPE_CHECKING:

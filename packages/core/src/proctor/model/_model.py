@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.lowlevel
 
-from proctor.concurrency import Connections, Gate, Wish, activity, connections
+from proctor.concurrency import (
+    Connections,
+    Gate,
+    Wish,
+    connections,
+)
 from proctor.contracts import DEFAULT_CONNECTIONS, ModelAPI, RateLimits, UsageError
 from proctor.limits import LimitExceededError, SampleLimits, sample_limits
 from proctor.log import Transcript, now_iso, transcript
@@ -21,6 +26,7 @@ from proctor.model._input import collapse, conversation, tool_infos
 from proctor.model._prices import model_prices
 from proctor.model._record import loggable_config, model_logging
 from proctor.model._retry import Pacing
+from proctor.monitor import activity
 from proctor.schema import (
     ChatCompletionChoice,
     ChatMessage,

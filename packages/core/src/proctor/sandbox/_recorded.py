@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import Any, Literal, overload
 
-from proctor.concurrency import doing
 from proctor.contracts import ExecResult, SandboxConnection, SandboxEnvironment
 from proctor.log import now_iso, transcript
+from proctor.monitor import doing
 from proctor.schema import SandboxEvent
 
 __all__ = ["RecordedSandbox"]

@@ -15,9 +15,10 @@ from typing import Any
 import anyio
 
 from proctor import plugins
-from proctor.concurrency import Gate, bounded, cpu_budget, doing
+from proctor.concurrency import Gate, bounded, cpu_budget
 from proctor.contracts import SandboxDriver, SandboxEnvironment
 from proctor.limits import sample_limits
+from proctor.monitor import doing
 from proctor.registry import loggable
 from proctor.sandbox._context import sandbox_context
 from proctor.sandbox._files import prepare

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from proctor.concurrency import doing
 from proctor.contracts import OutputLimitExceededError
 from proctor.limits import LimitExceededError, limit_in, sample_limits
 from proctor.log import now_iso, transcript
+from proctor.monitor import doing
 from proctor.schema import (
     ChatMessage,
     ChatMessageTool,

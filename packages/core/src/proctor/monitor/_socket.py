@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from proctor.concurrency._runtime import runtime_dir
+from proctor.monitor._runtime import runtime_dir
 
 __all__ = ["PROTOCOL", "RunSocket", "ask", "has_run_sockets", "run_sockets"]
 

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import anyio
 
-from proctor.concurrency._activity import settled
-from proctor.concurrency._place import Place, blocking_place
+from proctor.monitor._activity import settled
+from proctor.monitor._place import Place, blocking_place
 
 __all__ = ["LoopState", "LoopWatch", "Stall", "loop_watch", "use_loop_watch"]
 

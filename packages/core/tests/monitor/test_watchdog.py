@@ -13,8 +13,8 @@ from typing import Any
 import anyio
 import pytest
 
-from proctor.concurrency import LoopWatch, Place, awaiting_place
-from proctor.concurrency._place import blocking_place
+from proctor.monitor import LoopWatch, Place, awaiting_place
+from proctor.monitor._place import blocking_place
 
 
 class _Clock:

@@ -7,7 +7,13 @@ from contextlib import suppress
 import anyio
 import pytest
 
-from proctor.concurrency import Activity, Gate, activity, begin_activity, doing, subprocess
+from proctor.concurrency import Gate, subprocess
+from proctor.monitor import (
+    Activity,
+    activity,
+    begin_activity,
+    doing,
+)
 
 pytestmark = pytest.mark.anyio
 

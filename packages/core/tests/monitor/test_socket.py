@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from run_status import until
 
-from proctor.concurrency import RunSocket, ask, run_sockets
+from proctor.monitor import RunSocket, ask, run_sockets
 
 
 @pytest.fixture(autouse=True)
