@@ -45,6 +45,7 @@ class Agenda:
         retries: what becomes of a unit that failed.
         task_ids: what the attempts at a unit are known by, by unit id; made up where there is none.
         eval_set_id: the set that the logs belong to.
+        prior: what earlier logs of a unit have, by unit id, oldest first; samples that are done in them are not run.
     """
 
     complete: Mapping[str, EvalLog] = field(default_factory=dict)
