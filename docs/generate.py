@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import public_api
+import reference_pages
 
 from proctor.schema import Option, option_table, set_option_table
 
@@ -52,11 +53,10 @@ def page(name: str) -> str:
     return f"{text.split(begin)[0]}{begin}\n{make()}{end}{text.split(end)[1]}"
 
 
-def accept_api() -> None:
-    """Write the snapshot of the public API anew."""
-    public_api.SNAPSHOT.mkdir(exist_ok=True)
-    texts = public_api.snapshot()
-    for stale in set(public_api.SNAPSHOT.glob("*.txt")) - set(texts):
+def write_folder(folder: Path, texts: Mapping[Path, str]) -> None:
+    """Write generated files, and remove what was generated of things that are gone."""
+    folder.mkdir(exist_ok=True)
+    for stale in set(folder.iterdir()) - set(texts):
         stale.unlink()
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
@@ -64,9 +64,10 @@ def accept_api() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--api"]:
-        accept_api()
+        write_folder(public_api.SNAPSHOT, public_api.snapshot())
     elif sys.argv[1:]:
         sys.exit("usage: python docs/generate.py [--api]")
     else:
         for name in PAGES:
             (ROOT / name).write_text(page(name), encoding="utf-8")
+        write_folder(reference_pages.FOLDER, reference_pages.pages())

@@ -21,7 +21,7 @@ Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Assign 
 
 
 @cache
-def _modules() -> dict[str, Path]:
+def modules() -> dict[str, Path]:
     """Every module of the packages, by its importable name."""
     found = {}
     for path in sorted(ROOT.glob("packages/*/src/**/*.py")):
@@ -31,8 +31,8 @@ def _modules() -> dict[str, Path]:
 
 
 @cache
-def _tree(module: str) -> ast.Module:
-    return ast.parse(_modules()[module].read_text(encoding="utf-8"))
+def tree(module: str) -> ast.Module:
+    return ast.parse(modules()[module].read_text(encoding="utf-8"))
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -59,7 +59,7 @@ def _defines(node: ast.stmt, name: str) -> TypeGuard[Definition]:
 @cache
 def exported(module: str) -> tuple[str, ...]:
     """The names in the module's ``__all__``."""
-    for node in _tree(module).body:
+    for node in tree(module).body:
         if isinstance(node, ast.Assign) and _targets(node) == ["__all__"]:
             return tuple(ast.literal_eval(node.value))
     return ()
@@ -67,7 +67,7 @@ def exported(module: str) -> tuple[str, ...]:
 
 def public_modules() -> list[str]:
     """The modules with public names: no part of their own name is private."""
-    return [name for name in _modules() if not any(part.startswith("_") for part in name.split(".")) and exported(name)]
+    return [name for name in modules() if not any(part.startswith("_") for part in name.split(".")) and exported(name)]
 
 
 def find(module: str, name: str) -> tuple[str, list[Definition]]:
@@ -76,17 +76,17 @@ def find(module: str, name: str) -> tuple[str, list[Definition]]:
     A name that ``module`` has from another public module is not followed: that module, and no definition.
     """
     found: list[Definition] = []
-    for node in _statements(_tree(module).body):
+    for node in _statements(tree(module).body):
         if _defines(node, name):
             found.append(node)
         elif isinstance(node, ast.ImportFrom) and node.module and not found:
             for alias in node.names:
                 if (alias.asname or alias.name) == name:
-                    if node.module in _modules() and alias.name not in exported(node.module):
+                    if node.module in modules() and alias.name not in exported(node.module):
                         return find(node.module, alias.name)
                     home = node.module
                     private = any(part.startswith("_") for part in home.split("."))
-                    return find(home, alias.name) if private and home in _modules() else (home, [])
+                    return find(home, alias.name) if private and home in modules() else (home, [])
     if not found:
         raise LookupError(f"{module} exports {name}, and neither defines nor imports it")
     return module, found
@@ -110,15 +110,15 @@ def _lines(module: str, nodes: list[Definition]) -> list[str]:
     lines: list[str] = []
     for node in nodes:
         if isinstance(node, ast.ClassDef):
-            lines += [_head(node), *textwrap.indent("\n".join(_members(module, node)), "    ").splitlines()]
+            lines += [head(node), *textwrap.indent("\n".join(members(module, node)), "    ").splitlines()]
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            lines.append(_signature(node))
+            lines.append(signature(node))
         else:
             lines.append(_value(module, node))
     return lines
 
 
-def _head(node: ast.ClassDef) -> str:
+def head(node: ast.ClassDef) -> str:
     bases = ", ".join(ast.unparse(base) for base in [*node.bases, *node.keywords])
     return f"{_decorators(node)}class {node.name}" + (f"({bases})" if bases else "")
 
@@ -128,7 +128,7 @@ def _decorators(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> 
     return "".join(f"@{text} " for text in shown if not text.startswith("pytest."))
 
 
-def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+def signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     arguments = ast.unparse(node.args)
@@ -184,7 +184,7 @@ def _annotation(node: ast.expr) -> str:
     return ast.unparse(node)
 
 
-def _members(module: str, node: ast.ClassDef) -> list[str]:
+def members(module: str, node: ast.ClassDef) -> list[str]:
     """The class's public fields, attributes and methods, with those of bases that are not public themselves."""
     lines = []
     for item in node.body:
@@ -192,7 +192,7 @@ def _members(module: str, node: ast.ClassDef) -> list[str]:
             lines += [_value(module, item)] if not all(name.startswith("_") for name in _targets(item)) else []
         elif isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef):
             if not item.name.startswith("_") or item.name.endswith("__"):
-                lines.append(_signature(item))
+                lines.append(signature(item))
             if item.name == "__init__":
                 lines += [f"self.{name}" for name in _attributes(item)]
     for base in node.bases:
@@ -203,7 +203,7 @@ def _members(module: str, node: ast.ClassDef) -> list[str]:
             continue
         if not any(name in exported(other) for other in public_modules()):
             for definition in definitions:
-                lines += _members(home, definition) if isinstance(definition, ast.ClassDef) else []
+                lines += members(home, definition) if isinstance(definition, ast.ClassDef) else []
     return list(dict.fromkeys(lines))
 
 

@@ -19,6 +19,11 @@ class MockArgs:
         retry_after: seconds that a failure asks to wait.
         custom_outputs: for Python code: outputs used once, in turn, or a function of (input, tools, tool_choice,
             config).
+
+    Example:
+        >>> from proctor.contracts import MockArgs
+        >>> MockArgs(latency=0.1, failure_every=10).failure
+        'transient'
     """
 
     latency: float = 0.0

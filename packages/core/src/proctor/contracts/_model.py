@@ -23,6 +23,10 @@ class Retry:
         kind: ``rate_limit`` (the provider asks for less: retried, and the connection limit may fall), ``transient``
             (server, network or time-out: retried) or ``permanent`` (sent exactly once).
         after: seconds that the provider asked to wait, or None when it said nothing.
+
+    Example:
+        >>> Retry("rate_limit", after=1.5)
+        Retry(kind='rate_limit', after=1.5)
     """
 
     kind: Literal["rate_limit", "transient", "permanent"]
@@ -31,7 +35,21 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """What a provider says about its quota before it refuses; ``None`` where it says nothing. Resets are in seconds."""
+    """What a provider says about its quota before it refuses; ``None`` where it says nothing.
+
+    Attributes:
+        requests_limit: requests that a period allows.
+        requests_remaining: those that are left of them.
+        requests_reset: seconds until they are whole again.
+        tokens_limit: tokens that a period allows.
+        tokens_remaining: those that are left of them.
+        tokens_reset: seconds until they are whole again.
+
+    Example:
+        >>> known = RateLimits(requests_limit=500, requests_remaining=12, requests_reset=0.5)
+        >>> known.tokens_limit is None
+        True
+    """
 
     requests_limit: int | None = None
     requests_remaining: int | None = None
@@ -49,6 +67,10 @@ class CallRecord:
         response: the response body as plain JSON data (or its text, when it is not JSON).
         time: seconds between sending and the complete response.
         headers: the response's headers, lower-case names.
+
+    Example:
+        >>> attempt.request, attempt.time
+        ({'prompt': 'hello'}, 0.2)
     """
 
     __slots__ = ("headers", "request", "response", "time")
@@ -80,6 +102,15 @@ def record_call(
         response: the body as received: JSON data, or text.
         time: seconds from sending to the complete response.
         headers: the response's headers with lower-case names (for ``ModelAPI.limits``).
+
+    Example:
+        >>> from proctor.contracts import CallRecord, current_call, record_call
+        >>> attempt = CallRecord()
+        >>> token = current_call.set(attempt)  # as the core does before each attempt
+        >>> record_call({"prompt": "hello"}, {"text": "hello"}, 0.2, headers={"requests-left": "12"})
+        >>> current_call.reset(token)
+        >>> attempt.response
+        {'text': 'hello'}
     """
     record = current_call.get()
     if record is not None:
@@ -95,6 +126,26 @@ class ModelAPI(ABC):
         config: the settings of the level "provider" (defaults under everything else), or None.
 
     An implementation keeps credentials out of ``repr()``, of exceptions and of recorded calls.
+
+    Example:
+        >>> import anyio
+        >>> from proctor.contracts import ModelAPI, RateLimits, Retry
+        >>> from proctor.schema import ChatMessageUser, GenerateConfig, ModelOutput
+        >>> class Echo(ModelAPI):
+        ...     def connection_key(self):
+        ...         return self.hash_key("echo", None, self.base_url)
+        ...
+        ...     async def generate(self, input, tools, tool_choice, config):
+        ...         return ModelOutput.from_content(self.model_name, input[-1].text)
+        ...
+        ...     def classify(self, exc):
+        ...         return Retry("rate_limit", after=2.0) if "busy" in str(exc) else super().classify(exc)
+        ...
+        ...     def limits(self, response):
+        ...         return RateLimits(requests_remaining=int(response["requests-left"]))
+        >>> api = Echo("loud", base_url="http://localhost:8000")
+        >>> api
+        Echo('loud')
     """
 
     collapse_user_messages: bool = False
@@ -115,29 +166,73 @@ class ModelAPI(ABC):
 
         A request refused for its length or by a content filter is a reply (``stop_reason`` ``model_length`` or
         ``content_filter``), not an error. Other failures raise what ``classify`` understands.
+
+        Args:
+            input: the conversation, which ends with what is to be answered.
+            tools: what the model may call; empty for none.
+            tool_choice: ``auto``, ``any`` (it must call one), ``none``, or the one tool that it must call.
+            config: the settings of all levels, merged; what is None is left to the provider.
+
+        Example:
+            >>> output = anyio.run(api.generate, [ChatMessageUser(content="hello")], [], "auto", GenerateConfig())
+            >>> output.completion
+            'hello'
         """
 
     @abstractmethod
     def connection_key(self) -> str:
-        """What shares one connection gate: a hash of provider, credential and base URL (see :meth:`hash_key`)."""
+        """What shares one connection gate: a hash of provider, credential and base URL (see :meth:`hash_key`).
+
+        Example:
+            >>> api.connection_key() == Echo("quiet", base_url="http://localhost:8000").connection_key()
+            True
+        """
 
     def classify(self, exc: BaseException) -> Retry:
-        """What ``exc``, raised by ``generate``, means for a retry. Time-outs and lost connections are transient."""
+        """What ``exc``, raised by ``generate``, means for a retry. Time-outs and lost connections are transient.
+
+        Example:
+            >>> api.classify(RuntimeError("busy"))
+            Retry(kind='rate_limit', after=2.0)
+            >>> api.classify(ConnectionResetError())
+            Retry(kind='transient', after=None)
+            >>> api.classify(KeyError("no such model"))
+            Retry(kind='permanent', after=None)
+        """
         if isinstance(exc, (TimeoutError, ConnectionError)):
             return Retry("transient")
         return Retry("permanent")
 
     def limits(self, response: Mapping[str, str]) -> RateLimits | None:
-        """The quota that the headers of a response tell of (lower-case names), or None."""
+        """The quota that the headers of a ``response`` tell of (lower-case names), or None.
+
+        Example:
+            >>> api.limits({"requests-left": "12"}).requests_remaining
+            12
+        """
         return None
 
     async def aclose(self) -> None:
-        """Close the connections that belong to the running event loop."""
+        """Close the connections that belong to the running event loop.
+
+        Example:
+            >>> anyio.run(api.aclose)
+        """
         return
 
     @staticmethod
     def hash_key(provider: str, credential: str | None, base_url: str | None) -> str:
-        """``provider:`` and 16 hex digits that stand for credential and address without giving them away."""
+        """``provider:`` and 16 hex digits that stand for credential and address without giving them away.
+
+        Args:
+            provider: the provider's name.
+            credential: what is sent to prove who asks, or None.
+            base_url: where requests go, or None.
+
+        Example:
+            >>> ModelAPI.hash_key("echo", "secret", "http://localhost:8000")
+            'echo:7adf5b362cea34e3'
+        """
         digest = hashlib.blake2b(f"{credential or ''}\0{base_url or ''}".encode(), digest_size=8)
         return f"{provider}:{digest.hexdigest()}"
 

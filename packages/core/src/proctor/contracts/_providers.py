@@ -16,7 +16,12 @@ DEFAULT_CONNECTIONS = 20
 
 
 class ModelFactory(Protocol):
-    """Makes the API of one model; the SDK is imported here and not before."""
+    """Makes the API of one model; the SDK is imported here and not before.
+
+    Example:
+        >>> def make_echo(name, *, base_url, api_key, config, args):
+        ...     return Echo(name, base_url=base_url, config=config)
+    """
 
     def __call__(
         self, name: str, *, base_url: str | None, api_key: str | None, config: GenerateConfig, args: Any
@@ -25,6 +30,10 @@ class ModelFactory(Protocol):
 
         Raises:
             PrerequisiteError: if the SDK or a key is missing.
+
+        Example:
+            >>> make_echo("loud", base_url=None, api_key=None, config=GenerateConfig(), args=None)
+            Echo('loud')
         """
 
 
@@ -46,6 +55,12 @@ class ModelProvider:
         adaptive: whether that number may follow the server's answers; ``False`` for models in the process itself.
         backends: async back-ends that the API runs on.
         summary: one line for ``proctor plugins show``.
+
+    Example:
+        >>> from proctor.contracts import ModelProvider
+        >>> provider = ModelProvider(name="echo", factory=make_echo, env=(("ECHO_KEY",), ("ECHO_ID", "ECHO_SECRET")))
+        >>> provider.max_connections, provider.backends
+        (20, ('asyncio', 'trio'))
     """
 
     name: str
@@ -70,6 +85,12 @@ class SandboxProvider:
         backends: async back-ends that the driver runs on.
         summary: one line for ``proctor plugins show``.
         takes_config: whether a configuration means anything to it; of one that does not, a run warns.
+
+    Example:
+        >>> from proctor.contracts import SandboxProvider
+        >>> provider = SandboxProvider(name="toy", factory=ToyDriver, default_max_sandboxes=lambda cpus: 2 * cpus)
+        >>> provider.default_max_sandboxes(4)
+        8
     """
 
     name: str
@@ -89,6 +110,10 @@ class LogStoreProvider:
         scheme: equal to the entry point's name.
         factory: makes the store.
         summary: one line for ``proctor plugins show``.
+
+    Example:
+        >>> from proctor.contracts import LogStoreProvider
+        >>> provider = LogStoreProvider(scheme="dict", factory=DictStore, summary="gone when the program ends")
     """
 
     scheme: str
@@ -97,7 +122,12 @@ class LogStoreProvider:
 
     @property
     def name(self) -> str:
-        """The scheme, under the name that all records share."""
+        """The scheme, under the name that all records share.
+
+        Example:
+            >>> provider.name
+            'dict'
+        """
         return self.scheme
 
 
@@ -111,6 +141,12 @@ class DisplayProvider:
         args: a dataclass whose fields are the accepted options, or ``None``.
         summary: one line for ``proctor plugins show``.
         backends: async back-ends that it runs beside; under another one the core's own display takes its place.
+
+    Example:
+        >>> from proctor.contracts import DisplayProvider
+        >>> provider = DisplayProvider(name="counter", factory=lambda args: Counter(), summary="what is done")
+        >>> isinstance(provider.factory(None), Display)
+        True
     """
 
     name: str
@@ -130,6 +166,16 @@ class ObserverProvider:
         args: a dataclass whose fields are the accepted options, or ``None``.
         summary: one line for ``proctor plugins show``.
         backends: async back-ends that it runs beside; a run under another one is refused.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> from proctor.contracts import ObserverProvider
+        >>> @dataclass
+        ... class DiaryArgs:
+        ...     title: str = "diary"
+        >>> provider = ObserverProvider(name="diary", factory=lambda args: Diary(), args=DiaryArgs)
+        >>> isinstance(provider.factory(DiaryArgs(title="today")), Observer)
+        True
     """
 
     name: str
@@ -148,6 +194,12 @@ class RunnerProvider:
         factory: makes the runner; it gets an instance of ``args``, or ``None`` without one.
         args: a dataclass whose fields are the accepted options, or ``None``.
         summary: one line for ``proctor plugins show``.
+
+    Example:
+        >>> from proctor.contracts import RunnerProvider
+        >>> provider = RunnerProvider(name="queue", factory=lambda args: {"queue": "short"})
+        >>> provider.factory(None)
+        {'queue': 'short'}
     """
 
     name: str
@@ -165,6 +217,14 @@ class PartitionerProvider:
         factory: makes the partitioner; it gets an instance of ``args``, or ``None`` without one.
         args: a dataclass whose fields are the accepted options, or ``None``.
         summary: one line for ``proctor plugins show``.
+
+    Example:
+        >>> from proctor.contracts import PartitionerProvider
+        >>> def make_halves(args):
+        ...     return lambda samples: [samples[: len(samples) // 2], samples[len(samples) // 2 :]]
+        >>> provider = PartitionerProvider(name="halves", factory=make_halves)
+        >>> provider.factory(None)([1, 2, 3, 4])
+        [[1, 2], [3, 4]]
     """
 
     name: str
@@ -181,6 +241,16 @@ class CommandProvider:
         name: equal to the entry point's name.
         factory: makes the click command; click is imported here and not before.
         summary: the line in ``proctor --help``, shown without making the command.
+
+    Example:
+        >>> from proctor.contracts import CommandProvider
+        >>> def make_hello():
+        ...     import click
+        ...
+        ...     return click.Command("hello", callback=lambda: click.echo("Hello."))
+        >>> provider = CommandProvider(name="hello", factory=make_hello, summary="Greet somebody.")
+        >>> provider.factory().callback()
+        Hello.
     """
 
     name: str
@@ -196,6 +266,11 @@ class TaskPackage:
         name: equal to the entry point's name.
         package: the dotted name of the package.
         summary: one line for ``proctor plugins show``.
+
+    Example:
+        >>> from proctor.contracts import TaskPackage
+        >>> TaskPackage(name="acme", package="acme_tasks").package  # its tasks are acme/TASK
+        'acme_tasks'
     """
 
     name: str

@@ -25,7 +25,19 @@ T = TypeVar("T", str, bytes)
 
 @dataclass(frozen=True, slots=True)
 class ExecResult(Generic[T]):
-    """How a command ended, and what it wrote. ``success`` is a return code of 0; a signal ``n`` gives ``-n``."""
+    """How a command ended, and what it wrote.
+
+    Args:
+        success: whether the return code is 0.
+        returncode: of the command; a signal ``n`` that ended it gives ``-n``.
+        stdout: what it wrote to standard output.
+        stderr: what it wrote to standard error.
+
+    Example:
+        >>> result = ExecResult(success=False, returncode=-9, stdout="", stderr="out of memory")
+        >>> result.success
+        False
+    """
 
     success: bool
     returncode: int
@@ -39,6 +51,12 @@ class OutputLimitExceededError(Exception):
     Attributes:
         limit_str: the limit as a person reads it, such as ``10 MiB``.
         truncated_output: what was read before the limit, or ``None`` when nothing was.
+
+    Example:
+        >>> from proctor.contracts import OutputLimitExceededError
+        >>> error = OutputLimitExceededError("10 MiB", truncated_output="line 1, line 2")
+        >>> str(error)
+        'the output is larger than the limit of 10 MiB'
     """
 
     def __init__(self, limit_str: str, truncated_output: str | None = None) -> None:
@@ -48,15 +66,31 @@ class OutputLimitExceededError(Exception):
 
 
 class SandboxUserUnsupportedError(RuntimeError):
-    """A command was to run as a user that the sandbox can't change to."""
+    """A command was to run as a user that the sandbox can't change to.
+
+    Example:
+        >>> from proctor.contracts import SandboxUserUnsupportedError
+        >>> str(SandboxUserUnsupportedError("a toy has one user"))
+        'a toy has one user'
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxConnection:
     """How a person gets into a sandbox.
 
-    ``command`` is a shell command line; ``ports`` maps container ports (``"8080/tcp"``) to host ports; ``container``
-    is the name under which the provider knows the sandbox.
+    Args:
+        type: what kind of sandbox it is, such as ``docker``.
+        command: a shell command line that opens a shell inside.
+        ports: container ports (``"8080/tcp"``) and the host ports that lead to them.
+        container: the name under which the provider knows the sandbox.
+        vscode_command: what opens it in VS Code: a command of the editor, and its arguments.
+
+    Example:
+        >>> from proctor.contracts import SandboxConnection
+        >>> way = SandboxConnection(type="docker", command="docker exec -it box7 sh", ports={"80/tcp": 8080})
+        >>> way.command
+        'docker exec -it box7 sh'
     """
 
     type: str
@@ -70,6 +104,27 @@ class SandboxEnvironment(ABC):
     """One machine, container or directory in which a sample's commands run.
 
     Relative paths, and commands without ``cwd``, start in the sandbox's working directory.
+
+    Example:
+        >>> import anyio
+        >>> from proctor.contracts import ExecResult, SandboxEnvironment
+        >>> class Toy(SandboxEnvironment):
+        ...     def __init__(self):
+        ...         self.files = {}
+        ...
+        ...     async def exec(self, cmd, input=None, cwd=None, env=None, user=None, timeout=None):
+        ...         if cmd[0] != "echo":
+        ...             raise FileNotFoundError(cmd[0])
+        ...         return ExecResult(success=True, returncode=0, stdout=" ".join(cmd[1:]), stderr="")
+        ...
+        ...     async def read_file(self, file, text=True):
+        ...         if file not in self.files:
+        ...             raise FileNotFoundError(file)
+        ...         return self.files[file].decode() if text else self.files[file]
+        ...
+        ...     async def write_file(self, file, contents):
+        ...         self.files[file] = contents.encode() if isinstance(contents, str) else contents
+        >>> toy = Toy()
     """
 
     @abstractmethod
@@ -99,6 +154,14 @@ class SandboxEnvironment(ABC):
             SandboxUserUnsupportedError: the sandbox can't run commands as ``user``.
             PermissionError: the command may not be executed (or not by ``user``).
             OutputLimitExceededError: more than 10 MiB on standard output or standard error.
+
+        Example:
+            >>> anyio.run(toy.exec, ["echo", "all", "well"])
+            ExecResult(success=True, returncode=0, stdout='all well', stderr='')
+            >>> anyio.run(toy.exec, ["rm", "notes.txt"])
+            Traceback (most recent call last):
+                ...
+            FileNotFoundError: rm
         """
 
     @overload
@@ -117,6 +180,13 @@ class SandboxEnvironment(ABC):
             PermissionError: the file may not be read.
             UnicodeDecodeError: ``text`` was asked for and the file is no UTF-8.
             OutputLimitExceededError: the file is larger than 100 MiB.
+
+        Example:
+            >>> toy.files["notes.txt"] = b"all well"
+            >>> anyio.run(toy.read_file, "notes.txt")
+            'all well'
+            >>> anyio.run(toy.read_file, "notes.txt", False)
+            b'all well'
         """
 
     @abstractmethod
@@ -126,6 +196,10 @@ class SandboxEnvironment(ABC):
         Raises:
             PermissionError: the file may not be written.
             IsADirectoryError: ``file`` is a directory.
+
+        Example:
+            >>> anyio.run(toy.write_file, "notes.txt", "all well")
+            >>> anyio.run(toy.write_file, "picture.png", bytes([137, 80, 78, 71]))
         """
 
     async def connection(self, *, user: str | None = None) -> SandboxConnection:
@@ -133,17 +207,41 @@ class SandboxEnvironment(ABC):
 
         Raises:
             ConnectionError: there is no way in.
+
+        Example:
+            >>> anyio.run(toy.connection)
+            Traceback (most recent call last):
+                ...
+            ConnectionError: Toy offers no connection: its commands run through exec() only
         """
         raise ConnectionError(f"{type(self).__name__} offers no connection: its commands run through exec() only")
 
 
 class SandboxDriver(ABC):
-    """Makes the sandboxes of one provider. One driver serves a whole run; its methods may run concurrently."""
+    """Makes the sandboxes of one provider. One driver serves a whole run; its methods may run concurrently.
+
+    Example:
+        >>> from proctor.contracts import SandboxDriver
+        >>> class ToyDriver(SandboxDriver):
+        ...     async def sample_init(self, task, config, metadata):
+        ...         return {"default": Toy(), "attacker": Toy()}
+        ...
+        ...     async def sample_cleanup(self, envs, interrupted):
+        ...         envs.clear()
+        >>> driver = ToyDriver()
+    """
 
     async def task_init(self, task: str, config: Any) -> None:  # noqa: B027  # a driver may have nothing to prepare
         """Prepare for the samples of ``task`` that use ``config`` (build or pull images, check the engine).
 
         Called once for each distinct configuration of a task, before its first sample.
+
+        Args:
+            task: the name of the task.
+            config: the provider's own configuration (``None`` without one).
+
+        Example:
+            >>> anyio.run(driver.task_init, "quiz", {"image": "python:3.12"})
         """
 
     @abstractmethod
@@ -157,15 +255,44 @@ class SandboxDriver(ABC):
 
         Returns:
             The sandboxes by name; the first is the default one.
+
+        Example:
+            >>> envs = anyio.run(driver.sample_init, "quiz", {"image": "python:3.12"}, {"level": 1})
+            >>> list(envs)
+            ['default', 'attacker']
         """
 
     @abstractmethod
     async def sample_cleanup(self, envs: dict[str, SandboxEnvironment], interrupted: bool) -> None:
-        """Take away what ``sample_init`` made. ``interrupted``: the sample was cancelled; be quick."""
+        """Take away what ``sample_init`` made.
+
+        Args:
+            envs: the sandboxes by name, as ``sample_init`` returned them.
+            interrupted: whether the sample was cancelled; be quick then.
+
+        Example:
+            >>> anyio.run(driver.sample_cleanup, envs, False)
+            >>> envs
+            {}
+        """
 
     async def task_cleanup(self, task: str, config: Any, cleanup: bool) -> None:  # noqa: B027  # as task_init
-        """Take away what ``task_init`` made, unless the user asked to keep it (``cleanup`` is false)."""
+        """Take away what ``task_init`` made, unless the user asked to keep it.
+
+        Args:
+            task: the name of the task.
+            config: the provider's own configuration (``None`` without one).
+            cleanup: false when it is to be kept.
+
+        Example:
+            >>> anyio.run(driver.task_cleanup, "quiz", {"image": "python:3.12"}, True)
+        """
 
     async def reap(self, run_id: str | None) -> list[str]:
-        """Take away what a dead run (``None``: any dead run) left behind; the names of what was removed."""
+        """Take away what the dead run ``run_id`` (``None``: any dead run) left behind; the names of what was removed.
+
+        Example:
+            >>> anyio.run(driver.reap, None)
+            []
+        """
         return []
