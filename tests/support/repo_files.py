@@ -25,8 +25,9 @@ def relative(path: Path) -> str:
 
 
 def sources() -> list[Path]:
-    """The Python files of the packages themselves."""
-    return [path for path in tracked() if path.suffix == ".py" and relative(path).split("/")[2:3] == ["src"]]
+    """The Python files of the packages themselves, without those of packages that one of them writes."""
+    files = [path for path in tracked() if path.suffix == ".py" and "/templates/" not in relative(path)]
+    return [path for path in files if relative(path).split("/")[2:3] == ["src"]]
 
 
 @cache

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from proctor import Task, task
-from proctor.contracts import UsageError
+from proctor import Task, plugins, task
+from proctor.contracts import TaskPackage, UsageError
 from proctor.engine import find_tasks, list_tasks
 
 GOOD = '''
@@ -187,3 +187,18 @@ def test_a_file_that_was_changed_in_the_same_second_is_the_new_one(
     [second] = find_tasks(str(file))
     assert second.load({}).metadata == {"n": 2}
     assert os.listdir(tmp_path) == ["quick.py"]
+
+
+def test_tasks_of_a_package_whose_name_is_not_its_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a package of tasks that is called otherwise than what it offers
+    package = tmp_path / "proctor_tasks_planets"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "orbits.py").write_text("from proctor import Task, task\n@task\ndef orbits(): return Task()\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(plugins, "names", lambda kind: ["planets"])
+    monkeypatch.setattr(plugins, "get", lambda kind, name: TaskPackage(name, "proctor_tasks_planets"))
+
+    assert [source.name for source in find_tasks("planets/orbits")] == ["orbits"]
+    with pytest.raises(UsageError, match=r"package planets has no task 'rings': it has orbits"):
+        find_tasks("planets/rings")

@@ -1,8 +1,9 @@
-"""``proctor plugins``: what is installed, what one of them offers, and what is wrong."""
+"""``proctor plugins``: what is installed, what one of them offers, what is wrong, and a new one."""
 
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from proctor import plugins as room
 from proctor.cli._output import json_option, json_text, print_json
 
 if TYPE_CHECKING:
-    from proctor.plugins import Description, Diagnosis, Fault, PluginInfo
+    from proctor.plugins import Description, Diagnosis, Fault, NewPackage, PluginInfo
 
 __all__ = ["plugins"]
 
@@ -51,6 +52,20 @@ def doctor(distributions: tuple[str, ...], as_json: bool) -> int:
     else:
         click.echo("\n".join(line for diagnosis in found for line in _diagnosis(diagnosis)))
     return 0 if sound else 1
+
+
+@plugins.command("new", short_help="Write the package of a new plugin, with its tests.")
+@click.argument("kind")
+@click.argument("name")
+@click.option("--dir", "folder", default=".", metavar="DIR", help="Write the package's folder in there.")
+@_JSON
+def new(kind: str, name: str, folder: str, as_json: bool) -> None:
+    """Write a package that offers NAME, a small component that works, and the tests of its contract.
+
+    KIND is model-provider, sandbox, log-store, display, observer, command or tasks.
+    """
+    package = room.write_package(kind, name, folder)
+    click.echo(json_text(_data(package)) if as_json else _written(package))
 
 
 @plugins.command("show", short_help="Show one component, or all of a distribution.")
@@ -101,6 +116,13 @@ def _diagnosis(diagnosis: Diagnosis) -> list[str]:
     lines += [f"  {_fault(fault)}" for fault in diagnosis.faults]
     lines += [f"  extra {extra}: {', '.join(names)} not installed" for extra, names in diagnosis.missing_extras.items()]
     return lines
+
+
+def _written(package: NewPackage) -> str:
+    lines = [f"{package.folder} offers the {room.KINDS[package.kind].noun} {package.name}:"]
+    lines += [f"  {name}" for name in package.files]
+    lines += ["Install it, test it, and look at it:", f"  cd {shlex.quote(package.folder)}"]
+    return "\n".join([*lines, "  pip install -e '.[test]'", "  pytest", f"  proctor plugins show {package.name}"])
 
 
 def _description(description: Description) -> str:

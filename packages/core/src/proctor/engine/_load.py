@@ -227,7 +227,7 @@ def _pick(sources: list[TaskSource], name: str, where: str) -> list[TaskSource]:
     if not chosen:
         names = [source.name for source in sources]
         close = difflib.get_close_matches(name, names, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(names)}"
+        hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(names) or 'none'}"
         raise UsageError(f"{where} has no task {name!r}: {hint}")
     return chosen
 
@@ -241,7 +241,7 @@ def _from_package(spec: str) -> list[TaskSource]:
         _import_all(module)
         sources = [
             TaskSource(info.name, f"package {package}", value)
-            for value in _task_functions(package)
+            for value in _task_functions(module.__name__)
             for info in [registry_info(value)]
         ]
         return _pick(sources, name, f"package {package}")
@@ -257,7 +257,7 @@ def _import_all(package: ModuleType) -> None:
 
 
 def _task_functions(package: str) -> list[Any]:
-    return [value for value in registered("task") if value.__module__.partition(".")[0] == package]
+    return [value for value in registered("task") if f"{value.__module__}.".startswith(f"{package}.")]
 
 
 def find_solver(spec: str, args: Mapping[str, Any]) -> Any:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from proctor.plugins._describe import Description
     from proctor.plugins._doctor import Diagnosis, ModuleReport
     from proctor.plugins._manager import Manager
+    from proctor.plugins._scaffold import NewPackage
     from proctor.plugins._source import source_spec
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "Diagnosis",
     "Fault",
     "ModuleReport",
+    "NewPackage",
     "PluginInfo",
     "build_args",
     "check_backend",
@@ -64,6 +66,7 @@ __all__ = [
     "source_spec",
     "startup",
     "used",
+    "write_package",
 ]
 
 # The doctor and the conversion of arguments are not needed by every run.
@@ -75,6 +78,7 @@ _HOME = {
     "Description": "_describe",
     "Diagnosis": "_doctor",
     "ModuleReport": "_doctor",
+    "NewPackage": "_scaffold",
     "source_spec": "_source",
 }
 _lock = threading.Lock()
@@ -217,3 +221,20 @@ def diagnose(only: Iterable[str] = ()) -> list[Diagnosis]:
 def used() -> dict[str, str]:
     """Distribution and version of every plugin that took part in this process, for the log."""
     return _in_use().used()
+
+
+def write_package(word: str, name: str, parent: str = ".") -> NewPackage:
+    """Write the package of a new plugin, tests included, into a folder of its own in ``parent``.
+
+    Args:
+        word: what it is to be: ``model-provider``, ``sandbox``, ``log-store``, ``display``, ``observer``, ``command``
+            or ``tasks``.
+        name: what its component is to be called.
+        parent: is made if it is not there.
+
+    Raises:
+        UsageError: if there is no such kind, the name is none or is taken, or something is in the way.
+    """
+    from proctor.plugins._scaffold import write_package
+
+    return write_package(_in_use(), word, name, parent)

@@ -1,0 +1,1 @@
+"""Logs of Proctor in Acme's store."""

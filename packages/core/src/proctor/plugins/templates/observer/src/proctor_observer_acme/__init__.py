@@ -1,0 +1,1 @@
+"""Tell Acme what Proctor's runs do."""

@@ -1,0 +1,1 @@
+"""Acme's evaluations: ``proctor eval acme/capitals``."""

@@ -1,0 +1,111 @@
+"""Faults to be planted in what ``proctor plugins new`` writes, and the checks that must see each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A change that a careless author could have made.
+
+    Attributes:
+        kind: of the package.
+        what: in words.
+        file: in the package's own folder below ``src``.
+        old: what stands there once.
+        new: what takes its place.
+        checks: exactly these fail.
+    """
+
+    kind: str
+    what: str
+    file: str
+    old: str
+    new: str
+    checks: frozenset[str]
+
+
+def _fault(kind: str, what: str, file: str, old: str, new: str, *checks: str) -> Fault:
+    return Fault(kind, what, file, old, new, frozenset(checks))
+
+
+FAULTS = (
+    _fault(
+        "model-provider",
+        "the client asks again by itself",
+        "_api.py",
+        "        # The core keeps it for the log",
+        "        if response.status_code >= 500:\n"
+        '            response = await self._connected().post("/chat/completions", json=body)\n'
+        "        # The core keeps it for the log",
+        "model.no_retry",
+    ),
+    _fault(
+        "model-provider",
+        "what the server says about waiting is not heard",
+        "_api.py",
+        '_seconds(headers.get("retry-after"))',
+        "None",
+        "model.retry_after",
+    ),
+    _fault(
+        "model-provider",
+        "the key is in what goes to the log",
+        "_api.py",
+        "record_call(body, reply",
+        'record_call({**body, "key": self._key}, reply',
+        "model.raw_call",
+    ),
+    _fault(
+        "model-provider",
+        "tokens are not counted",
+        "_wire.py",
+        'usage.get("prompt_tokens", 0)',
+        "0",
+        "model.usage",
+    ),
+    _fault(
+        "model-provider",
+        "a reply that was cut off looks finished",
+        "_wire.py",
+        '"length": "max_tokens"',
+        '"length": "stop"',
+        "model.max_tokens",
+    ),
+    _fault(
+        "log-store",
+        "an edit does not look whether the log is still what it was",
+        "_store.py",
+        "if if_match is not None and self.stat(name).etag != if_match:",
+        "if if_match is not None and not self.stat(name).etag:",
+        "store.replace_conflict",
+        "store.replace_race",
+    ),
+    _fault(
+        "log-store",
+        "two contents of one moment share an etag",
+        "_store.py",
+        "-{found.st_mtime_ns:x}",
+        "",
+        "store.etag",
+    ),
+    _fault(
+        "log-store",
+        "the end of a longer directory stays",
+        "_store.py",
+        "os.ftruncate(self._handle, size)",
+        "os.ftruncate(self._handle, max(size, os.fstat(self._handle).st_size))",
+        "store.append",
+        "store.empty_commit",
+        "store.list_live",
+    ),
+    _fault(
+        "log-store",
+        "a replacement is written in place",
+        "_store.py",
+        'with beside.open("xb") as file:',
+        'beside = path\n            with beside.open("wb") as file:',
+        "store.replace_fails",
+    ),
+)
