@@ -6,7 +6,8 @@ from proctor.engine._errors import ErrorPolicy, exit_code
 from proctor.engine._estimate import Amount, UnitEstimate
 from proctor.engine._eval import eval, eval_async, outside_a_loop
 from proctor.engine._identity import IDENTITY_VERSION, identity_changes, logged_ingredients, logged_unit
-from proctor.engine._load import TaskInfo, TaskLike, find_tasks, list_tasks
+from proctor.engine._list_tasks import TaskInfo, list_tasks
+from proctor.engine._load import TaskLike, find_tasks
 from proctor.engine._retry import Resumed, eval_retry, eval_retry_async, retry
 from proctor.engine._reuse import ResumePlan, resume_plan
 from proctor.engine._run import RunResult, run

@@ -1,0 +1,124 @@
+"""Making a task: its function is called in its own folder, with arguments of the types that it asks for."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import inspect
+import os
+import traceback
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
+
+from proctor.contracts import UsageError
+from proctor.engine._task import Task
+from proctor.registry import registry_info
+from proctor.schema import redact
+
+__all__ = ["load_task", "source_file", "where_raised", "working_in"]
+
+
+@contextlib.contextmanager
+def working_in(folder: str | None) -> Iterator[None]:
+    """Make ``folder`` the working directory, so that a task file's relative paths are its own."""
+    if folder is None:
+        yield
+        return
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def where_raised(error: BaseException, file: Path | None) -> str:
+    """An error, with its line in ``file`` when it came by there."""
+    bare = isinstance(error, UsageError)  # made to be read as it is
+    what = str(error) if bare else "".join(traceback.format_exception_only(type(error), error)).strip()
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if file and frame.filename == str(file)]
+    return f"{what} (line {frames[-1].lineno}: {frames[-1].line})" if frames else what
+
+
+def source_file(function: Any) -> str:
+    """The file that a function stands in; its module's name where there is none."""
+    return inspect.getsourcefile(inspect.unwrap(function)) or function.__module__
+
+
+def load_task(function: Any, args: Mapping[str, Any], origin: str) -> Task:
+    """Call a ``@task`` function in its own folder.
+
+    Raises:
+        UsageError: for arguments that it does not take or lacks, when it raises, or returns something else.
+    """
+    name = registry_info(function).name
+    _check_args(function, args, name)
+    args = _converted(function, args, name)
+    file = Path(source_file(function)).resolve()
+    folder = str(file.parent) if file.is_file() else None
+    try:
+        with working_in(folder):
+            task = function(**args)
+    except UsageError as error:
+        raise UsageError(f"task {name!r} in {origin}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"task {name!r} in {origin} raised {where_raised(error, file)}") from error
+    if not isinstance(task, Task):
+        raise UsageError(
+            f"task {name!r} in {origin} returned {type(task).__name__}, not a Task: end it with `return Task(...)`"
+        )
+    task.file = str(file) if folder else None
+    task.folder = folder
+    return task
+
+
+def _converted(function: Any, args: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The arguments as the types that the function's annotations ask for (``no`` for a bool, ``3`` for a float).
+
+    Raises:
+        UsageError: for a value that is nothing of the kind.
+    """
+    try:
+        hints = get_type_hints(function)
+    except Exception:  # annotations that can't be evaluated bind nobody
+        hints = {}
+    made = dict(args)
+    for given, value in args.items():
+        hint = hints.get(given)
+        if hint is None or not isinstance(value, (str, int, float, list, dict)):
+            continue
+        try:
+            adapter: TypeAdapter[Any] = TypeAdapter(hint, config=ConfigDict(coerce_numbers_to_str=True))
+        except PydanticUserError:  # a class of the author's own takes no configuration, or is no pydantic type
+            continue
+        try:
+            made[given] = adapter.validate_python(value)
+        except ValidationError as error:
+            what = error.errors()[0]["msg"]
+            seen = redact({given: value})[given]
+            raise UsageError(f"task {name!r}: -T {given}={seen} does not fit its type: {what}") from None
+    return made
+
+
+def _check_args(function: Any, args: Mapping[str, Any], name: str) -> None:
+    parameters = inspect.signature(function).parameters
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    for given in args:
+        if given not in parameters:
+            close = difflib.get_close_matches(given, parameters, n=1)
+            takes = f"it takes {', '.join(parameters)}" if parameters else "it takes none"
+            hint = f"did you mean {close[0]!r}?" if close else takes
+            raise UsageError(f"task {name!r} has no argument {given!r} (-T {given}=...): {hint}")
+    missing = [
+        parameter.name
+        for parameter in parameters.values()
+        if parameter.default is inspect.Parameter.empty
+        and parameter.kind is not inspect.Parameter.VAR_POSITIONAL
+        and parameter.name not in args
+    ]
+    if missing:
+        raise UsageError(f"task {name!r} needs {', '.join(missing)}: give -T {missing[0]}=VALUE")
