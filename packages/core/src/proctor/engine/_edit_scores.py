@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from proctor.contracts import UsageError
-from proctor.engine._load import find_tasks
+from proctor.engine._load import learn_components
 from proctor.log import (
     EvalLogInfo,
     LogEdit,
@@ -247,9 +247,7 @@ def log_reducers(log: EvalLog) -> list[ScoreReducer] | None:
 
 def _declared(spec: EvalSpec, missing: list[str]) -> list[Any]:
     scorers = declared_scorers(spec, missing)
-    if missing and spec.task_file and Path(spec.task_file).is_file():
-        with suppress(UsageError):  # its code does not load here, or it is another file of that name
-            find_tasks(spec.task_file)  # the metrics that it holds are known from now on
+    if missing and learn_components(spec.task_file):
         missing.clear()
         scorers = declared_scorers(spec, missing)
     return scorers

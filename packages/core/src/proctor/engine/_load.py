@@ -20,7 +20,7 @@ from proctor.engine._task import Task
 from proctor.plugins import source_spec
 from proctor.registry import Kind, create, is_registered, registered, registry_info
 
-__all__ = ["TaskLike", "TaskSource", "find_scorer", "find_solver", "find_tasks"]
+__all__ = ["TaskLike", "TaskSource", "find_scorer", "find_solver", "find_tasks", "learn_components"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +165,15 @@ def find_solver(spec: str, args: Mapping[str, Any]) -> Any:
 def find_scorer(spec: str, args: Mapping[str, Any]) -> Any:
     """As ``find_solver``, for scorers."""
     return _find_component("scorer", spec, args)
+
+
+def learn_components(task_file: str | None) -> bool:
+    """Load a log's task file, if it is here, so that the scorers and metrics in it are known; whether it was there."""
+    if not task_file or not Path(task_file).is_file():
+        return False
+    with contextlib.suppress(UsageError):  # its code does not load here, or it is another file of that name
+        find_tasks(task_file)
+    return True
 
 
 def _find_component(kind: Kind, spec: str, args: Mapping[str, Any]) -> Any:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from proctor.contracts import UsageError
-from proctor.engine._load import find_tasks
+from proctor.engine._load import learn_components
 from proctor.engine._options import RunOptions
 from proctor.engine._plan import resolve_roles
 from proctor.model import GenerateConfig, Model, check_base_url, make_model
@@ -31,10 +29,7 @@ def log_scorers(header: EvalLog) -> list[Scorer]:
     try:
         return [_made(one) for one in declared]
     except LookupError:
-        file = header.eval.task_file
-        if file and Path(file).is_file():
-            with suppress(UsageError):  # its code does not load here, or it is another file of that name
-                find_tasks(file)
+        learn_components(header.eval.task_file)
     try:
         return [_made(one) for one in declared]
     except LookupError as error:

@@ -32,7 +32,7 @@ from proctor.log import (
 )
 from proctor.model import configure_model_logging
 from proctor.monitor import Activity, begin_activity
-from proctor.schema import EvalLog, EvalResults, EvalSample, ModelUsage, Score, ScoreEvent
+from proctor.schema import EvalLog, EvalResults, EvalSample, Score, ScoreEvent, add_usage
 from proctor.scorer import (
     MetricsSpec,
     ResultsBuilder,
@@ -189,8 +189,7 @@ class Scoring:
             (limits.role_usage, sample.role_usage, stats.role_usage),
         ):
             for total in totals:
-                for name, usage in used.items():
-                    total[name] = (total.get(name) or ModelUsage()) + usage
+                add_usage(total, used)
 
     def _reduced(self, scorer: str, reducer: str | None, score: Any) -> None:
         self._reductions.add(self._renamed[scorer], reducer, score)

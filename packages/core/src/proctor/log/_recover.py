@@ -23,7 +23,16 @@ from proctor.log._summary import summarise
 from proctor.log._writer import in_order
 from proctor.log._zip_read import BadLogError
 from proctor.log._zip_write import ZipBuilder
-from proctor.schema import EvalError, EvalLog, EvalResults, EvalSample, EvalSampleSummary, EvalSpec, ModelUsage
+from proctor.schema import (
+    EvalError,
+    EvalLog,
+    EvalResults,
+    EvalSample,
+    EvalSampleSummary,
+    EvalSpec,
+    ModelUsage,
+    add_usage,
+)
 
 __all__ = ["json_samples", "recover_eval_log"]
 
@@ -208,6 +217,5 @@ def _count(results: EvalResults, summaries: Sequence[EvalSampleSummary], planned
 def _total(usages: Iterable[dict[str, ModelUsage]]) -> dict[str, ModelUsage]:
     total: dict[str, ModelUsage] = {}
     for usage in usages:
-        for name, used in usage.items():
-            total[name] = total[name] + used if name in total else used
+        add_usage(total, usage)
     return total
