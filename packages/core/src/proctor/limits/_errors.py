@@ -13,8 +13,13 @@ __all__ = ["LimitExceededError", "limit_in"]
 class LimitExceededError(Exception):
     """A limit ended the code that it held for, in an orderly way; that of a sample is scored with what it has.
 
-    ``type`` is message, token, turn, time, working, cost, operator or custom; ``value`` what was used, ``limit`` what
-    was allowed; ``source`` the ``Limit`` whose ``with`` block ends, None for a limit of the whole sample.
+    Args:
+        type: message, token, turn, time, working, cost, operator or custom.
+        value: what was used; seconds, dollars or a count.
+        limit: what was allowed.
+        message: in place of a sentence made of these.
+        reached: all was used, and nothing is left for what was asked; otherwise more was used than there was.
+        source: the ``Limit`` whose ``with`` block ends; None for a limit of the whole sample.
     """
 
     def __init__(
@@ -24,12 +29,14 @@ class LimitExceededError(Exception):
         value: float = 0,
         limit: float = 0,
         message: str | None = None,
+        reached: bool = False,
         source: Limit | None = None,
     ) -> None:
         self.type = type
         self.value = value
         self.limit = limit
-        self.message = message or f"{type} limit exceeded: {value:g} of {limit:g}"
+        what = "reached" if reached else "exceeded"
+        self.message = message or f"{type} limit {what}: {value:g} of {limit:g}{', none is left' if reached else ''}"
         self.source = source
         super().__init__(self.message)
 

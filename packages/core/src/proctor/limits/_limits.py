@@ -172,11 +172,11 @@ class SampleLimits:
             LimitExceededError: when there is nothing left for it: it must not be sent.
         """
         if self.token_limit is not None and self.tokens >= self.token_limit:
-            raise _reached("token", self.tokens, self.token_limit)
+            raise LimitExceededError("token", value=self.tokens, limit=self.token_limit, reached=True)
         if self.cost_limit is not None and self.dollars >= self.cost_limit:
-            raise _reached("cost", self.dollars, self.cost_limit)
+            raise LimitExceededError("cost", value=self.dollars, limit=self.cost_limit, reached=True)
         if self.turn_limit is not None and self.turns >= self.turn_limit:
-            raise _reached("turn", self.turns, self.turn_limit)
+            raise LimitExceededError("turn", value=self.turns, limit=self.turn_limit, reached=True)
         inner = scopes()
         for scope in inner:
             scope.check(reached=True)
@@ -304,12 +304,6 @@ class SampleLimits:
         use = self.time if type == "time" else self.working
         assert use.limit is not None
         return LimitExceededError(type, value=use.usage, limit=use.limit)
-
-
-def _reached(type: str, value: float, limit: float) -> LimitExceededError:
-    return LimitExceededError(
-        type, value=value, limit=limit, message=f"{type} limit reached: {value:g} of {limit:g}, none is left"
-    )
 
 
 _current: ContextVar[SampleLimits | None] = ContextVar("proctor_sample_limits", default=None)

@@ -75,10 +75,7 @@ class Limit:
 
     def exceeded(self, *, reached: bool = False) -> LimitExceededError:
         """The error that says so."""
-        what = "reached" if reached else "exceeded"
-        limit = self._limit or 0
-        message = f"{self.type} limit {what}: {self.usage:g} of {limit:g}{', none is left' if reached else ''}"
-        return LimitExceededError(self.type, value=self.usage, limit=limit, message=message, source=self)
+        return LimitExceededError(self.type, value=self.usage, limit=self._limit or 0, reached=reached, source=self)
 
     def __enter__(self) -> Limit:
         if self._entered:
