@@ -269,3 +269,54 @@ async def test_from_within_a_loop(quiz: Callable[..., EvalLog], anyio_backend: A
     assert done.status == "success"
     with pytest.raises(UsageError, match="eval_retry_async"):
         eval_retry(log)
+
+
+def test_a_log_without_samples_is_refused_before_anything_is_asked(
+    quiz: Callable[..., EvalLog], capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = quiz("2", log_samples=False)
+    before = sorted(Path("logs").iterdir())
+    for more in ([], ["--dry-run"]):
+        assert _proctor(log.location, *more) == 2
+        assert f"{log.location} holds no samples" in capsys.readouterr().err
+    assert sorted(Path("logs").iterdir()) == before
+    # but it can be run as a new evaluation
+    [again] = eval_retry(log, force=True, display="none")
+    assert again.status == "success" and again.samples is not None and len(again.samples) == 6
+
+
+PRICES = {"mock/*": {"input": 1.0, "output": 2.0, "input_cache_read": 0.1}}
+
+
+def test_limits_and_prices_are_those_of_the_first_run(quiz: Callable[..., EvalLog]) -> None:
+    log = quiz("2", cost_limit=3.5, model_cost_config=PRICES, time_limit=60.25, working_limit=30)
+    [again] = eval_retry(log.location, display="none")
+    for name in ("cost_limit", "time_limit", "working_limit"):
+        assert getattr(again.eval.config, name) == getattr(log.eval.config, name), name
+    assert (again.eval.metadata or {})["proctor"]["options"] == (log.eval.metadata or {})["proctor"]["options"]
+    assert (again.eval.metadata or {})["proctor"]["options"] == {"model_cost_config": PRICES, "time_limit": 60.25}
+    used = [sample.model_usage["mock/model"].total_cost for sample in again.samples or ()]
+    assert len(used) == 6 and all(used) and len(set(used)) == 1
+    # other prices may be given
+    log = quiz("2", cost_limit=3.5, model_cost_config=PRICES)
+    other = {"mock/model": {"input": 2.0, "output": 4.0}}
+    [again] = eval_retry(log.location, display="none", model_cost_config=other)
+    costs = {sample.id: sample.model_usage["mock/model"].total_cost or 0 for sample in again.samples or ()}
+    assert costs[2] == pytest.approx(2 * costs[1])
+
+
+def test_a_budget_counts_one_run_and_who_goes_on_is_told(quiz: Callable[..., EvalLog]) -> None:
+    log = quiz("2", max_cost=9, max_tokens_total=10_000, model_cost_config=PRICES)
+    with pytest.warns(UserWarning, match=r"had max_cost=9, max_tokens_total=10000; this one has no budget"):
+        [again] = eval_retry(log.location, display="none")
+    assert "max_cost" not in (again.eval.metadata or {})["proctor"]["options"]
+    log = quiz("2 3 4", max_tokens_total=10_000)
+    [again] = eval_retry(log.location, display="none", max_tokens_total=1, max_samples=1)
+    assert again.samples is not None and len(again.samples) == 4 and again.status == "cancelled"
+
+
+def test_logs_with_prices_that_contradict_each_other_are_not_gone_on_with_at_once(quiz: Callable[..., EvalLog]) -> None:
+    one = quiz("2", model_cost_config=PRICES)
+    other = quiz("2", model_cost_config={"mock/*": {"input": 5.0, "output": 2.0}}, task_args={"count": 5})
+    with pytest.raises(UsageError, match="has other prices for mock/"):
+        eval_retry([one, other], display="none")

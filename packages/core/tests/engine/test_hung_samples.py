@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,16 +28,22 @@ WAYS = ["swallows", "shielded", "thread", "nested", "children"]
 
 
 @contextmanager
-def _started(tmp_path: Path, backend: str, **arguments: Any) -> Iterator[subprocess.Popen[str]]:
+def _started(
+    tmp_path: Path, backend: str, what: Sequence[str] = ("eval", "hung.py", "--model", "mock/model"), **arguments: Any
+) -> Iterator[subprocess.Popen[str]]:
     shutil.copy(SUPPORT / "hung.py", tmp_path)
-    command = [sys.executable, "-m", "proctor", "eval", "hung.py", "--model", "mock/model", "--display", "none"]
+    command = [sys.executable, "-m", "proctor", *what, "--display", "none"]
     command += ["--log-dir", "logs", "--async-backend", backend, *arguments.pop("options", [])]
     for name, value in arguments.items():
         command += ["-T", f"{name}={value}"]
     with running(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
-        line = process.stdout.readline()
-        assert "HANGS" in line, line + process.stdout.read()
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if "HANGS" in line:
+                break
+        assert lines and "HANGS" in lines[-1], "".join(lines)
         yield process
 
 
@@ -150,3 +156,35 @@ def test_sigterm_has_a_deadline_that_nothing_can_move(tmp_path: Path, backend: s
     assert process.returncode == 143, output
     assert "SIGTERM" in output
     assert _log(tmp_path).status == "cancelled"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("how", ["swallows", "children"])
+def test_a_resume_ends_though_the_loop_does_not(tmp_path: Path, backend: str, how: str) -> None:
+    # given a run that was stopped
+    with _started(tmp_path, backend, how=how, time_limit=0.3) as process:
+        process.send_signal(signal.SIGINT)
+        _ends(process)
+    first = _log(tmp_path).location
+
+    # when it is gone on with, and the sample hangs again
+    with _started(tmp_path, backend, ["eval-retry", first, "--json"]) as process:
+        output = _ends(process)
+
+    # then it is left behind, and what came of it is shown all the same
+    assert process.returncode == 0, output
+    assert '"exit_code": 0' in output
+    again = [file for file in (tmp_path / "logs").glob("*.eval") if str(file) != first and file.name not in first]
+    assert [read_eval_log(str(file)).status for file in again] == ["success"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("how", ["swallows", "children"])
+def test_a_set_ends_though_the_loop_does_not(tmp_path: Path, backend: str, how: str) -> None:
+    what = ["eval-set", "hung.py", "--model", "mock/model"]
+    with _started(tmp_path, backend, what, how=how, time_limit=0.3) as process:
+        output = _ends(process)
+
+    assert process.returncode == 0, output
+    assert _log(tmp_path).status == "success"
+    assert (tmp_path / "logs" / "logs.json").is_file()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +13,7 @@ from proctor.cli._params import EvalCommand, eval_parameters
 from proctor.cli._running import (
     CONTEXT,
     EPILOG,
+    at_once,
     common_parameters,
     for_machines,
     merged_options,
@@ -52,13 +51,10 @@ def _run(tasks: Sequence[str], as_json: bool, **given: Any) -> int:
     from proctor.engine import run
 
     with own_output(as_json):
-        result = run(list(tasks), options.pop("model", None), options, last=partial(_show_at_once, options, as_json))
+        result = run(
+            list(tasks), options.pop("model", None), options, last=partial(at_once, partial(_show, options, as_json))
+        )
     return _show(options, as_json, result)
-
-
-def _show_at_once(options: Mapping[str, Any], as_json: bool, result: RunResult) -> int:
-    with contextlib.redirect_stdout(sys.__stdout__):
-        return _show(options, as_json, result)
 
 
 def _show(options: Mapping[str, Any], as_json: bool, result: RunResult) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,7 @@ from proctor.cli._params import EvalCommand, eval_parameters
 from proctor.cli._running import (
     CONTEXT,
     EPILOG,
+    at_once,
     common_parameters,
     for_machines,
     merged_options,
@@ -57,20 +59,24 @@ def _run(tasks: Sequence[str], as_json: bool, **given: Any) -> int:
             for line in plan_lines(plan):
                 click.echo(line)
 
+    def show_end(result: SetResult) -> int:
+        if as_json:
+            print_json(_facts(result.plan, result))
+        elif not dry:
+            _show_end(result, report=options.get("display") == "none")
+        return result.exit_code
+
     from proctor.sets import run_set
 
+    last = partial(at_once, show_end)
     try:
         with own_output(as_json):
-            result = run_set(list(tasks), options.pop("model", None), options, show=show)
+            result = run_set(list(tasks), options.pop("model", None), options, show=show, last=last)
     except UsageError:
         if dry and as_json and shown:  # a plan that would be refused is what a dry run is asked for
             print_json(_facts(shown[0], None))
         raise
-    if as_json:
-        print_json(_facts(result.plan, result))
-    elif not dry:
-        _show_end(result, report=options.get("display") == "none")
-    return result.exit_code
+    return show_end(result)
 
 
 def _show_end(result: SetResult, *, report: bool) -> None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from proctor.cli._output import print_json, print_report, unit_facts, unit_name
 from proctor.cli._params import EvalCommand, eval_parameters
-from proctor.cli._running import CONTEXT, EPILOG, common_parameters, for_machines, merged_options, own_output
+from proctor.cli._running import CONTEXT, EPILOG, at_once, common_parameters, for_machines, merged_options, own_output
 from proctor.schema import retry_keys
 
 if TYPE_CHECKING:
-    from proctor.engine import Resumed
+    from proctor.engine import Resumed, RunResult
 
 __all__ = ["retry_command"]
 
@@ -52,16 +53,19 @@ def _run(logs: Sequence[str], as_json: bool, force: bool, **given: Any) -> int:
 
     from proctor.engine import retry
 
-    with own_output(as_json):
-        result = retry(list(logs), options, force=force, tell=tell)
-    if as_json:
-        from proctor.cli._summary import summary_facts
+    def show(result: RunResult) -> int:
+        if as_json:
+            from proctor.cli._summary import summary_facts
 
-        plan = {"logs": [_facts(one) for one in plans]}
-        print_json(plan if dry else summary_facts(result.logs, result.exit_code))
-    elif not dry and options.get("display") == "none":
-        print_report(result.logs)
-    return result.exit_code
+            plan = {"logs": [_facts(one) for one in plans]}
+            print_json(plan if dry else summary_facts(result.logs, result.exit_code))
+        elif not dry and options.get("display") == "none":
+            print_report(result.logs)
+        return result.exit_code
+
+    with own_output(as_json):
+        result = retry(list(logs), options, force=force, tell=tell, last=partial(at_once, show))
+    return show(result)
 
 
 def _show(one: Resumed, dry: bool) -> None:
@@ -101,7 +105,9 @@ retry_command = EvalCommand(
     epilog=EPILOG,
     params=[
         click.Argument(["logs"], nargs=-1, required=True),
-        click.Option(["--force"], is_flag=True, help="Run what has changed as a new evaluation, with all samples."),
+        click.Option(
+            ["--force"], is_flag=True, help="Run what has changed, or has no samples in its log, as a new evaluation."
+        ),
         *eval_parameters(only=retry_keys()),
         *common_parameters(),
     ],

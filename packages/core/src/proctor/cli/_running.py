@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -17,10 +17,21 @@ from proctor.cli._warnings import plain_warnings
 from proctor.contracts import UsageError
 from proctor.schema import env_options
 
-__all__ = ["CONTEXT", "EPILOG", "common_parameters", "for_machines", "merged_options", "own_output", "tasks_argument"]
+__all__ = [
+    "CONTEXT",
+    "EPILOG",
+    "at_once",
+    "common_parameters",
+    "for_machines",
+    "merged_options",
+    "own_output",
+    "tasks_argument",
+]
 
 CONTEXT: Mapping[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 EPILOG = "\n".join(["\b", "Exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES)])
+
+T = TypeVar("T")
 
 _CONNECTIONS = ("max_connections", "adaptive_connections")
 
@@ -94,3 +105,9 @@ def own_output(as_json: bool) -> Iterator[None]:
     # What task code prints goes to standard error.
     with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext(), plain_warnings():
         yield
+
+
+def at_once(show: Callable[[T], int], result: T) -> int:
+    """Show a result although the event loop does not end, whose output may still be turned aside; the exit code."""
+    with contextlib.redirect_stdout(sys.__stdout__):
+        return show(result)

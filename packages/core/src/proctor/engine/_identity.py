@@ -25,6 +25,7 @@ __all__ = [
     "identity_changes",
     "ingredients",
     "logged_ingredients",
+    "logged_options",
     "logged_unit",
     "unit_identity",
 ]
@@ -106,6 +107,12 @@ def logged_ingredients(header: EvalLog) -> dict[str, Any] | None:
     """The ingredients of the identity in a log, long texts as ``compacted``; ``None`` when they are not there."""
     found = _own(header).get("identity")
     return found if isinstance(found, dict) else None
+
+
+def logged_options(header: EvalLog) -> Mapping[str, Any]:
+    """The options of a log's run that ``eval.config`` does not have, or not in full."""
+    found = _own(header).get("options")
+    return found if isinstance(found, dict) else {}
 
 
 def _own(header: EvalLog) -> Mapping[str, Any]:

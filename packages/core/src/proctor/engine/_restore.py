@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from proctor.contracts import UsageError
-from proctor.engine._identity import logged_ingredients
+from proctor.engine._identity import logged_ingredients, logged_options
 from proctor.engine._load import find_tasks
 from proctor.engine._options import RunOptions
 from proctor.engine._plan import make_plan, resolve_models
@@ -32,12 +32,14 @@ _KEPT = (
     "turn_limit",
     "time_limit",
     "working_limit",
+    "cost_limit",
     "sandbox_cleanup",
     "log_images",
     "log_model_api",
     "log_buffer",
     "score_display",
 )
+_IN_FULL = ("time_limit", "working_limit")  # ``config`` has them in whole seconds
 
 
 def planned_again(header: EvalLog, options: RunOptions, given: frozenset[str]) -> Unit:
@@ -90,7 +92,9 @@ def _task_of(header: EvalLog) -> str:
 def _options(header: EvalLog, options: RunOptions, given: frozenset[str]) -> RunOptions:
     spec = header.eval
     config = spec.config
+    own = logged_options(header)
     kept = {name: value for name in _KEPT if name not in given and (value := getattr(config, name)) is not None}
+    kept |= {name: own[name] for name in _IN_FULL if name not in given and name in own}
     logged = dict(_known(_config(spec.model_generate_config)))
     if {"max_connections", "adaptive_connections"} & given:
         logged = {name: value for name, value in logged.items() if not name.endswith("_connections")}

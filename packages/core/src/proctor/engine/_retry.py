@@ -17,6 +17,7 @@ from proctor.engine._identity import (
     IDENTITY_VERSION,
     identity_changes,
     logged_ingredients,
+    logged_options,
     logged_unit,
 )
 from proctor.engine._label import labelled
@@ -27,10 +28,12 @@ from proctor.engine._reuse import ResumePlan, resume_plan
 from proctor.engine._run import RunResult, of_this_loop, run_planned
 from proctor.engine._unit import Unit
 from proctor.log import BadLogError, LogIndex, attempts_of, index_eval_log
+from proctor.model import ModelPrices
 from proctor.schema import EvalLog, EvalOptions, retry_keys
 
 __all__ = ["Resumed", "eval_retry", "eval_retry_async", "retry"]
 
+_BUDGETS = frozenset({"max_cost", "max_tokens_total"})
 _CHANGES = 12  # that are listed
 
 
@@ -61,7 +64,7 @@ def eval_retry(
 
     Args:
         logs: locations, or logs that were read; of runs that failed, were cancelled or died.
-        force: run an evaluation that has changed as a new one, with all samples.
+        force: run an evaluation that has changed, or whose log holds no samples, as a new one, with all samples.
         options: how it is run (parallelism, errors, log, display); see ``EvalOptions``.
 
     Raises:
@@ -89,6 +92,7 @@ def retry(
     *,
     force: bool = False,
     tell: Callable[[Sequence[Resumed]], None] | None = None,
+    last: Callable[[RunResult], int] | None = None,
 ) -> RunResult:
     """Resume, in an event loop of its own.
 
@@ -97,14 +101,20 @@ def retry(
         options: see ``EvalOptions``.
         force: run an evaluation that has changed as a new one.
         tell: called with what will be done before anything is sent, on a thread.
+        last: as ``run`` has it.
 
     Raises:
         UsageError: for whatever is wrong before the first request.
     """
     job = _Retry(logs, options, force, tell)
+
+    def at_once(result: RunResult) -> int:
+        job.release()
+        return last(result) if last is not None else result.exit_code
+
     job.read()
     try:
-        return in_loop(job.options, job.run)
+        return in_loop(job.options, job.run, last=at_once if last is not None else None)
     finally:
         job.release()
 
@@ -153,6 +163,8 @@ class _Retry:
         if "log_dir" not in self.given:
             folder = self._names[0].rpartition("/")[0] or "."
             self.options = replace(self.options, log_dir=folder)
+        if "model_cost_config" not in self.given:
+            self.options = replace(self.options, prices=_prices([family[-1].header for family in self._families]))
 
     def release(self) -> None:
         """Let go of the logs."""
@@ -192,6 +204,8 @@ class _Retry:
         for family in self._families:
             newest = family[-1].header
             _check_version(newest, self._force)
+            _check_samples(family, self._force)
+            self._tell_budget(newest)
             unit = planned_again(newest, self.options, self.given)
             if unit.id != logged_unit(newest) and not self._force:
                 raise _changed(newest, unit)
@@ -202,6 +216,14 @@ class _Retry:
                 )
             units.append(unit)
         return labelled(units)
+
+    def _tell_budget(self, header: EvalLog) -> None:
+        """A budget counts one run: what is left of it is for a person to say."""
+        own = logged_options(header)
+        spent = [f"{name}={own[name]}" for name in sorted(_BUDGETS) if name in own]
+        if spent and not _BUDGETS & self.given:
+            text = f"the run of {header.location} had {', '.join(spent)}; this one has no budget unless you give one"
+            warn(text, stacklevel=3)
 
     def _agenda(self, units: Sequence[Unit]) -> Agenda:
         resumed = [self._resumed(unit, family) for unit, family in zip(units, self._families, strict=True)]
@@ -246,6 +268,28 @@ def _check_version(header: EvalLog, force: bool) -> None:
             f"{header.location} names its work by version {version} of the identity; this release has version "
             f"{IDENTITY_VERSION}, and the two can't be compared. {anew}"
         )
+
+
+def _prices(headers: Sequence[EvalLog]) -> ModelPrices:
+    """What the runs of these logs were told that models cost."""
+    table: dict[str, Any] = {}
+    for header in headers:
+        for model, cost in logged_options(header).get("model_cost_config", {}).items():
+            if table.setdefault(model, cost) != cost:
+                raise UsageError(
+                    f"{header.location} has other prices for {model} than another of these logs: say which hold with "
+                    "--model-cost-config, or resume one after the other."
+                )
+    return ModelPrices.of(table, headers[0].location)
+
+
+def _check_samples(family: Sequence[LogIndex], force: bool) -> None:
+    for index in family:
+        if index.header.eval.config.log_samples is False and not force:
+            raise UsageError(
+                f"{index.location} holds no samples (its run had --no-log-samples), so all of them would be paid for "
+                "again. Evaluate it anew, or pass --force to run its task as a new evaluation."
+            )
 
 
 def _changed(header: EvalLog, unit: Unit) -> UsageError:

@@ -101,7 +101,7 @@ def _own(unit: Unit, prior: Sequence[LogIndex]) -> dict[str, Any]:
     """What only Proctor reads: identity and its ingredients, CPUs, plugins and their faults, and earlier logs."""
     faults = [loggable(asdict(fault)) for fault in plugins.faults()]
     resumes = [index.location_from(unit.options.log_dir) for index in prior]
-    more = {"label": unit.label, "plugin_faults": faults, "resumes": resumes}
+    more = {"label": unit.label, "plugin_faults": faults, "resumes": resumes, "options": _own_options(unit)}
     own = {
         "unit": unit.id,
         "identity": compacted(dict(unit.identity)),
@@ -109,6 +109,20 @@ def _own(unit: Unit, prior: Sequence[LogIndex]) -> dict[str, Any]:
         "cpu_budget": asdict(cpu_budget()),
     }
     return {**own, **{name: value for name, value in more.items() if value}}
+
+
+def _own_options(unit: Unit) -> dict[str, Any]:
+    """Options that bear on results and that ``EvalConfig`` has no field for, or not in full."""
+    options = unit.options
+    found: dict[str, Any] = {
+        "model_cost_config": options.prices.table() or None,
+        "max_cost": options.max_cost,
+        "max_tokens_total": options.max_tokens_total,
+    }
+    for name in ("time_limit", "working_limit"):
+        seconds = getattr(unit, name)
+        found[name] = None if seconds == _whole(seconds) else seconds
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def loggable_sandbox(spec: SandboxSpec | None) -> SandboxSpec | None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from proctor.contracts import UsageError
@@ -56,6 +56,13 @@ class ModelPrices:
             UsageError: for anything else; ``where`` says in what it stands.
         """
         return cls({str(model): _cost(model, prices, where) for model, prices in table.items()})
+
+    def table(self) -> dict[str, dict[str, float]]:
+        """What ``of`` makes the same prices from."""
+        return {
+            model: {name: price for name, price in asdict(cost).items() if price is not None}
+            for model, cost in self._costs.items()
+        }
 
     def find(self, model: str) -> ModelCost | None:
         """The prices of ``model``; None when there are none."""

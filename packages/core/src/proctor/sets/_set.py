@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 from proctor.contracts import UsageError
-from proctor.engine import Agenda, Retries, TaskLike, Unit, eval_spec, outside_a_loop, run
+from proctor.engine import Agenda, Retries, RunResult, TaskLike, Unit, eval_spec, outside_a_loop, run
 from proctor.log import join_location, list_spills, write_log_dir_manifest
 from proctor.model import Model
 from proctor.schema import EvalLog, EvalSetOptions, EvalSpec, check_options, set_option_table
@@ -85,6 +85,7 @@ def run_set(
     options: Mapping[str, Any],
     *,
     show: Callable[[SetPlan], object] | None = None,
+    last: Callable[[SetResult], int] | None = None,
 ) -> SetResult:
     """As ``eval_set``, for a command.
 
@@ -93,6 +94,8 @@ def run_set(
         model: the models.
         options: see ``EvalSetOptions``.
         show: is called on a thread with the plan, before anything runs or is refused.
+        last: for a process that has nothing else to do: called, on a thread, when the set is over but tasks in its
+            event loop do not end; the process ends then with the code that it returns.
 
     Raises:
         UsageError: as ``eval_set``.
@@ -109,7 +112,13 @@ def run_set(
         raise UsageError("an eval set goes on from the samples in its logs: leave --no-log-samples out")
     with ExitStack() as stack:
         current = _SetRun(said["log_dir"], own, show, stack, dry=bool(said.get("dry_run")))
-        result = run(tasks, model, said, current.agenda)
+
+        def at_once(ended: RunResult) -> int:
+            finished = current.finish(ended.logs, ended.exit_code)
+            stack.close()
+            return last(finished) if last is not None else finished.exit_code
+
+        result = run(tasks, model, said, current.agenda, last=at_once if last is not None else None)
         if current.dry:
             return SetResult(current.id, current.plan, [], 0)
         return current.finish(result.logs, result.exit_code)
