@@ -14,7 +14,7 @@ from proctor import plugins as room
 from proctor.cli._output import json_option, json_text, print_json
 
 if TYPE_CHECKING:
-    from proctor.plugins import Description, Diagnosis, Fault, NewPackage, PluginInfo
+    from proctor.plugins import Description, Diagnosis, Fault, NewPackage, PluginInfo, StartUp
 
 __all__ = ["plugins"]
 
@@ -42,15 +42,18 @@ def plugins(ctx: click.Context, plugin: tuple[str, ...], disabled: tuple[str, ..
 
 @plugins.command("doctor", short_help="Examine each plugin in a process of its own.")
 @click.argument("distributions", nargs=-1, metavar="[DIST]...")
+@click.option("--bisect", is_flag=True, help="Also find what slows every start: measures some, with plugins left out.")
 @_JSON
-def doctor(distributions: tuple[str, ...], as_json: bool) -> int:
+def doctor(distributions: tuple[str, ...], bisect: bool, as_json: bool) -> int:
     """Examine each plugin (or those named) in a process of its own; exit with 1 if one can't be used."""
     found = room.diagnose(distributions)
+    start = room.measure_startup() if bisect else None
     sound = not any(fault.severity == "error" for diagnosis in found for fault in diagnosis.faults)
     if as_json:
-        print_json({"ok": sound, "plugins": _data(found)})
+        print_json({"ok": sound, "plugins": _data(found)} | ({"startup": _data(start)} if start else {}))
     else:
-        click.echo("\n".join(line for diagnosis in found for line in _diagnosis(diagnosis)))
+        lines = [line for diagnosis in found for line in _diagnosis(diagnosis)]
+        click.echo("\n".join([*lines, *(_start(start) if start else ())]))
     return 0 if sound else 1
 
 
@@ -116,6 +119,15 @@ def _diagnosis(diagnosis: Diagnosis) -> list[str]:
     lines += [f"  {_fault(fault)}" for fault in diagnosis.faults]
     lines += [f"  extra {extra}: {', '.join(names)} not installed" for extra, names in diagnosis.missing_extras.items()]
     return lines
+
+
+def _start(start: StartUp) -> list[str]:
+    lines = [f"start-up: {1000 * start.seconds:.0f} ms, {1000 * start.without:.0f} ms of them without plugins"]
+    for slow in start.slow:
+        names = " and ".join(slow.distributions)
+        off = " ".join(f"--disable-plugin {name}" for name in slow.distributions)
+        lines.append(f"  {names}: {1000 * slow.seconds:.0f} ms of every start; {off} leaves it out")
+    return lines if start.slow else [*lines, "  no plugin adds to it what a person would notice"]
 
 
 def _written(package: NewPackage) -> str:

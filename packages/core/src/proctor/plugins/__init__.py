@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         TaskPackage,
     )
     from proctor.plugins._args import ArgInfo, build_args, component_spec, describe_args
+    from proctor.plugins._bisect import Slow, StartUp
     from proctor.plugins._describe import Description
     from proctor.plugins._doctor import Diagnosis, ModuleReport
     from proctor.plugins._manager import Manager
@@ -47,6 +48,8 @@ __all__ = [
     "ModuleReport",
     "NewPackage",
     "PluginInfo",
+    "Slow",
+    "StartUp",
     "build_args",
     "check_backend",
     "complete",
@@ -58,6 +61,7 @@ __all__ = [
     "faults",
     "get",
     "inventory",
+    "measure_startup",
     "missing_env",
     "names",
     "origin",
@@ -79,6 +83,8 @@ _HOME = {
     "Diagnosis": "_doctor",
     "ModuleReport": "_doctor",
     "NewPackage": "_scaffold",
+    "Slow": "_bisect",
+    "StartUp": "_bisect",
     "source_spec": "_source",
 }
 _lock = threading.Lock()
@@ -216,6 +222,17 @@ def diagnose(only: Iterable[str] = ()) -> list[Diagnosis]:
         only: distributions to examine; all by default.
     """
     return _in_use().diagnose(only)
+
+
+def measure_startup() -> StartUp:
+    """Measure starts with some plugins switched off, until those that slow every start are found.
+
+    Each start is a process of its own, in which startup hooks run as they do in every run.
+
+    Raises:
+        UsageError: if a start ends its process or does not end.
+    """
+    return _in_use().measure_startup()
 
 
 def used() -> dict[str, str]:

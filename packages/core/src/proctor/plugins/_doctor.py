@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import re
 import subprocess
 import sys
@@ -21,13 +20,13 @@ from proctor.plugins._fence import core_requirements
 from proctor.plugins._kinds import KINDS, suggestion
 from proctor.plugins._loader import is_file
 from proctor.plugins._probe import MARK, PRELUDE
+from proctor.plugins._process import TIMEOUT, run_python
 from proctor.plugins._scan import CORE, Entry, Source, normalized
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 IMPORT_BUDGET = 0.030  # seconds above `import proctor.hookspecs`
-TIMEOUT = 30.0  # seconds
 _TRIES = 3  # a busy machine can make any import slow once
 _LIGHT = frozenset({"packaging", "pluggy", "typing_extensions"})
 _IMPORT_TIME = re.compile(r"import time:\s*\d+ \|\s*(?P<micros>\d+) \|\s*(?P<module>\S+)")
@@ -223,25 +222,10 @@ def _unmet(requirement: Requirement) -> str | None:
     return None if requirement.specifier.contains(version, prereleases=True) else f"and {version} is installed"
 
 
-def _run(arguments: list[str], text: str) -> subprocess.CompletedProcess[str]:
-    # -P: the folder that the person happens to be in must not add modules; everything else as in this process.
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    return subprocess.run(
-        [sys.executable, "-P", *arguments],
-        input=text,
-        env=environ,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=TIMEOUT,
-        check=False,
-    )
-
-
 def _probe(module: str, source: Source) -> dict[str, Any] | Fault:
     request = json.dumps({"module": module, "source": dataclasses.asdict(source)})
     try:
-        done = _run(["-c", PRELUDE, module], request)
+        done = run_python(["-c", PRELUDE, module], request, timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
         message = f"Importing {module} of {source.label} did not end within {TIMEOUT:.0f} s."
         return Fault(Code.IMPORT_TIMEOUT, message, source.name, module=module)
@@ -258,7 +242,7 @@ def _slowest(module: str) -> tuple[tuple[str, float], ...]:
     if is_file(module):
         return ()
     try:
-        done = _run(["-X", "importtime", "-c", f"import proctor.hookspecs\nimport {module}"], "")
+        done = run_python(["-X", "importtime", "-c", f"import proctor.hookspecs\nimport {module}"], "", timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
         return ()
     lines = done.stderr.splitlines()

@@ -20,9 +20,10 @@ from proctor.plugins._faults import Fault
 from proctor.plugins._fence import core_requirements
 from proctor.plugins._kinds import KINDS, Kind, kind_named
 from proctor.plugins._loader import Loader, source_of
-from proctor.plugins._scan import Entry, Scan, Source, scan
+from proctor.plugins._scan import CORE, Entry, Scan, Source, scan
 
 if TYPE_CHECKING:
+    from proctor.plugins._bisect import StartUp
     from proctor.plugins._describe import Description
     from proctor.plugins._doctor import Diagnosis
 
@@ -185,6 +186,14 @@ class Manager:
         from proctor.plugins._doctor import diagnose
 
         return diagnose(self.catalog, self._extra, only)
+
+    def measure_startup(self) -> StartUp:
+        """Find what slows every start; see :func:`proctor.plugins.measure_startup`."""
+        from proctor.plugins._bisect import bisect
+
+        candidates = [source.name for source in self.catalog.scan.sources if source.name != CORE]
+        disabled = sorted(f"{name}:{part}" if part else name for name, part in self._disabled)
+        return bisect(candidates, disabled)
 
     @property
     def catalog(self) -> Catalog:
