@@ -31,6 +31,7 @@ from proctor.schema import (
     Score,
     ScoreEdit,
     ScoreEditEvent,
+    own_metadata,
     quick_id,
 )
 from proctor.scorer import ResultsBuilder, ScoreReducer, create_reducers, declared_scorers, scorer_names
@@ -214,7 +215,7 @@ def recomputed(file: LogFile, log: EvalLog, edited: SampleSpool | None = None) -
     planned = log.results.total_samples if log.results is not None else None
     former = log.results or EvalResults()
     log.results = former.model_copy()
-    own: dict[str, Any] = dict((former.metadata or {}).get("proctor") or {})
+    own: dict[str, Any] = dict(own_metadata(former))
     own.pop("stale", None)
     if missing or not scorers:
         if former.scores:

@@ -15,7 +15,7 @@ from proctor.dataset import IterableDataset, Selection
 from proctor.engine._task import Task, task_info
 from proctor.model import Model, loggable_args, loggable_url
 from proctor.registry import RegistryInfo, loggable
-from proctor.schema import EvalLog, redact
+from proctor.schema import EvalLog, own_metadata, redact
 from proctor.scorer import Scorer
 from proctor.solver import SolverLike, plan_steps
 
@@ -116,8 +116,7 @@ def logged_options(header: EvalLog) -> Mapping[str, Any]:
 
 
 def _own(header: EvalLog) -> Mapping[str, Any]:
-    own = (header.eval.metadata or {}).get("proctor")
-    return own if isinstance(own, dict) else {}
+    return own_metadata(header.eval)
 
 
 def identity_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

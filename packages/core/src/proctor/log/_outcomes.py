@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from proctor.schema import EvalError, EvalResults, EvalSample, EvalSampleSummary
+from proctor.schema import EvalError, EvalResults, EvalSample, EvalSampleSummary, own_metadata
 
 __all__ = ["CANCELLED", "Outcomes", "cut_short", "error_kind"]
 
@@ -95,8 +95,7 @@ class Outcomes:
         """
         total = max(planned or 0, self.recorded)
         results.total_samples, results.completed_samples = total, self.completed
-        kept = (results.metadata or {}).get("proctor")
-        own: dict[str, Any] = dict(kept) if isinstance(kept, dict) else {}
+        own: dict[str, Any] = dict(own_metadata(results))
         own["outcomes"] = self.counts(planned)
         partial = {name: reasons for name in self._missing if (reasons := self._why(name, total))}
         own.pop("partial", None)
