@@ -25,6 +25,7 @@ _UNKNOWN_KEY = frozenset(
 _BUSY = frozenset(
     {"SlowDown", "ServiceUnavailable", "Throttling", "ThrottlingException", "RequestLimitExceeded", "503"}
 )
+_FULL = frozenset({"XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "QuotaExceeded", "507"})
 _NO_CREDENTIALS = (
     exceptions.NoCredentialsError,
     exceptions.PartialCredentialsError,
@@ -46,7 +47,8 @@ def code_of(error: Exception) -> str:
 
 
 def translated(error: Exception, name: str) -> OSError:
-    """``error`` as an ``OSError``: a ``FileNotFoundError`` or ``PermissionError`` stays so, all others may pass.
+    """``error`` as an ``OSError``: a ``FileNotFoundError`` or ``PermissionError`` stays so; all others may pass,
+    ``ENOSPC`` when there is space again.
 
     Args:
         error: raised by botocore.
@@ -87,6 +89,8 @@ def translated(error: Exception, name: str) -> OSError:
         return OSError(errno.EAGAIN, f"the credentials have expired, it seems ({code}); renew them", where)
     if code == "RequestTimeTooSkewed":
         return OSError(errno.EAGAIN, f"{skewed(error)}. Set the clock of this machine", where)
+    if code in _FULL:
+        return OSError(errno.ENOSPC, f"the object store has no space left ({code})", where)
     if code in _BUSY:
         return OSError(errno.EBUSY, f"the object store asks to slow down ({code})", where)
     return OSError(errno.EIO, f"the object store failed ({code}: {said})", where)

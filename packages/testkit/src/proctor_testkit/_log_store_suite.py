@@ -18,7 +18,7 @@ class LogStoreSuite(ContentChecks, LeaseChecks, CrashChecks, ManyChecks):
 
     - ``leases``: ``live`` and ``hold`` know who has a log;
     - ``processes``: several processes share the logs (``opener``);
-    - ``dying_leases``: a lease ends with its process, at once;
+    - ``dying_leases``: a lease ends with its process, at once, or when the time of a ``lapse`` has passed;
     - ``torn``: a commit can be written in part (``torn``);
     - ``failing``: the store can be made to run out of space (``failing``).
 

@@ -10,9 +10,10 @@ import pytest
 from proctor.contracts import LogSink, LogStore
 from proctor_testkit._suite import Suite
 
-__all__ = ["Failing", "Opener", "StoreChecks", "Torn"]
+__all__ = ["Failing", "Lapse", "Opener", "StoreChecks", "Torn"]
 
 Opener = Callable[[], LogStore]
+Lapse = Callable[[], object]
 Torn = Callable[[LogStore, str, LogSink, bytes, bytes, int], None]
 Failing = Callable[[LogStore], AbstractContextManager[object]]
 
@@ -41,6 +42,11 @@ class StoreChecks(Suite):
     def opener(self) -> Opener:
         """Gives, in another process, a store of the same logs; something that can be pickled, such as the class."""
         raise self._wanted("opener", "processes")
+
+    @pytest.fixture
+    def lapse(self) -> Lapse:
+        """Let the time pass after which the store takes a silent holder for dead, by its clock; unless that is none."""
+        return lambda: None
 
     @pytest.fixture
     def torn(self) -> Torn:

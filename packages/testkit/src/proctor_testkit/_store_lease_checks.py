@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from proctor.contracts import LogBusyError, LogLease, LogStore
-from proctor_testkit._store_checks import Opener, StoreChecks
+from proctor_testkit._store_checks import Lapse, Opener, StoreChecks
 from proctor_testkit._store_processes import elsewhere
 from proctor_testkit._suite import check
 
@@ -110,12 +110,15 @@ class LeaseChecks(StoreChecks):
 
     @check("store.lease_dies", needs="processes dying_leases")
     @pytest.mark.slow
-    def test_a_writer_that_dies_gives_its_log_back(self, store: LogStore, name: str, opener: Opener) -> None:
+    def test_a_writer_that_dies_gives_its_log_back(
+        self, store: LogStore, name: str, opener: Opener, lapse: Lapse
+    ) -> None:
         with elsewhere(opener, name, "create", 1) as [process]:
             assert process.answer == "done"
             assert store.live(name)
 
             process.kill()
+            lapse()
 
             assert not store.live(name)
             store.hold(name).close()
