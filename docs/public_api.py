@@ -131,13 +131,16 @@ def _decorators(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> 
 def signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-    arguments = ast.unparse(node.args)
-    line = f"{_decorators(node)}{word} {node.name}({arguments}){returns}"
-    if len(line) <= WIDEST_LINE:
-        return line
-    return "\n".join(
-        [f"{_decorators(node)}{word} {node.name}(", *(f"    {item}," for item in _split(arguments)), f"){returns}"]
-    )
+    arguments = [_spaced(item) for item in _split(ast.unparse(node.args))]
+    start, end = f"{_decorators(node)}{word} {node.name}(", f"){returns}"
+    line = f"{start}{', '.join(arguments)}{end}"
+    return line if len(line) <= WIDEST_LINE else "\n".join([start, *(f"    {item}," for item in arguments), end])
+
+
+def _spaced(argument: str) -> str:
+    """An argument with an annotation and a default as people write it: ``name: int = 0``."""
+    name, equals, default = argument.partition("=")
+    return f"{name} = {default}" if equals and ":" in name else argument
 
 
 def _split(arguments: str) -> list[str]:

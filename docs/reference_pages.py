@@ -213,6 +213,7 @@ def _code(lines: list[str]) -> Iterator[str]:
     # `py`, not `python`: a signature is nothing that a test can run.
     decorators = re.match(r"(?:@[\w.]+(?:\([^)]*\))? )*", lines[0])
     assert decorators is not None
+    lines = [re.sub(r"'([^'\"\\]*)'", r'"\1"', line) for line in lines]
     first = [*decorators[0].replace(" @", "\n@").split("\n"), lines[0][decorators.end() :]]
     yield from ("```py", *(line.rstrip() for line in first if line), *lines[1:], "```", "")
 
