@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 from child_processes import running
+from deadlines import killed_after
+from pty_run import PtyRun
 
 from proctor.log import read_eval_log
 from proctor.schema import EvalLog
@@ -188,3 +191,25 @@ def test_a_set_ends_though_the_loop_does_not(tmp_path: Path, backend: str, how: 
     assert process.returncode == 0, output
     assert _log(tmp_path).status == "success"
     assert (tmp_path / "logs" / "logs.json").is_file()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("display", ["rich", "plain"])
+def test_ctrl_c_in_a_terminal_ends_a_run_with_a_hung_solver(tmp_path: Path, backend: str, display: str) -> None:
+    shutil.copy(SUPPORT / "hung.py", tmp_path)
+    command = [sys.executable, "-m", "proctor", "eval", "hung.py", "--model", "mock/model", "--display", display]
+    command += ["--log-dir", "logs", "--async-backend", backend, "--max-samples", "1"]
+
+    with (
+        PtyRun(command, width=100, height=30, env=os.environ, cwd=str(tmp_path)) as run,
+        killed_after(run.process, ENDS),
+    ):
+        run.wait_until(lambda shown: "HANGS" in run.raw, "the solver")
+        run.process.send_signal(signal.SIGINT)
+        code = run.finish()
+
+    assert code == 130, run.raw
+    assert run.raw.rfind("\x1b[?25h") >= run.raw.rfind("\x1b[?25l")  # the cursor is shown again
+    log = _log(tmp_path)
+    assert log.status == "cancelled"
+    assert {sample.id for sample in log.samples or () if sample.scores} == {1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,20 @@ def test_retries_say_why_and_whose_they_are() -> None:
     unit.model.note_error(OSError("no route"))
     first, _ = progress.snapshot().units
     assert (first.retries, first.retry_cause) == (2, "OSError: no route")
+
+
+def test_a_long_wait_says_until_when(monkeypatch: pytest.MonkeyPatch) -> None:
+    [unit] = planned().units
+    progress = RunProgress([unit])
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
+    unit.model.note_error(OSError("429"))
+    unit.model.count_retry("rate_limit", 300.0)
+    unit.model.count_retry("rate_limit", 2.0)
+    until = time.strftime("%H:%M:%S", time.localtime(now + 300))
+    assert progress.snapshot().units[0].retry_cause == f"waits until {until}: OSError: 429"
+    now += 299
+    assert progress.snapshot().units[0].retry_cause == "OSError: 429"
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,34 @@ def test_samples_that_failed_stay_without_a_score(run: Run) -> None:
     assert read_eval_log_sample(header.location, 2).scores == {}
 
 
+def test_a_sample_whose_scorer_failed_in_the_run_gets_its_score(run: Run) -> None:
+    # given a run in which one sample's solver failed, and another's scorer, after one that did not
+    scorers = [exact(), fragile(3)]
+    task = Task(dataset=sums(4), solver=failing(2), scorer=scorers, fail_on_error=False, name="sums")
+    [log] = run(task, model=answers())
+    assert (_results(log).metadata or {})["proctor"]["outcomes"]["error:ValueError"] == 1
+    # when it is scored by scorers that work
+    header = score(log.location, [exact(), fragile(0)], action="overwrite")
+    # then the second has a score, and its transcript still says what happened
+    assert (_results(header).metadata or {})["proctor"]["outcomes"] == {"total": 4, "completed": 3, "error:OSError": 1}
+    assert [row.scored_samples for row in _results(header).scores] == [3, 3]
+    judged = read_eval_log_sample(header.location, 3)
+    assert judged.error is None and list(judged.scores or ()) == ["exact", "fragile"]
+    assert "error" in [event.event for event in judged.events]
+    assert read_eval_log_sample(header.location, 2).error is not None
+
+
+def test_a_sample_whose_cleanup_failed_keeps_its_error(run: Run) -> None:
+    async def broken(state: TaskState) -> None:
+        raise OSError("gone")
+
+    [log] = run(
+        Task(dataset=sums(1), scorer=exact(), cleanup=broken, fail_on_error=False, name="sums"), model=answers()
+    )
+    header = score(log.location, exact(), action="overwrite")
+    assert read_eval_log_sample(header.location, 1).error is not None
+
+
 def test_a_scorer_that_raises_leaves_its_sample_unscored(made: EvalLog) -> None:
     header = score(made.location, fragile(), action="overwrite")
     [row] = _results(header).scores

@@ -17,8 +17,9 @@ __all__ = ["score_command"]
 
 _HELP = """Score the samples of the log at LOG anew, without running them.
 
-Samples that failed stay without a score. The scored log is written beside the old one, as <name>-scored, unless
---overwrite or --output-file says otherwise. Model-graded scorers ask the models of the log, or those named here.
+Samples whose solver failed stay without a score; those whose scorer failed get one. The scored log is written beside
+the old one, as <name>-scored, unless --overwrite or --output-file says otherwise. Model-graded scorers ask the models
+of the log, or those named here.
 
 \b
 Examples:

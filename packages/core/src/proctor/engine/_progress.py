@@ -25,6 +25,7 @@ from proctor.schema import EvalError, EvalLog, EvalSample, EvalSampleSummary
 
 __all__ = ["RunProgress", "UnitProgress"]
 
+_LONG_WAIT = 30.0  # seconds left, of which a screen says when they are over
 _EXAMPLES = 8  # kinds of errors of which one is shown
 
 
@@ -148,7 +149,11 @@ class UnitProgress:
         """What the model said when a request to it failed last; else what one in a role said."""
         for model in self.models():
             if model.retries and model.last_error:
-                return f"{model.role}: {model.last_error}" if model.role else model.last_error
+                said = f"{model.role}: {model.last_error}" if model.role else model.last_error
+                until = model.waits_until
+                if until is None or until - time.time() < _LONG_WAIT:
+                    return said
+                return f"waits until {time.strftime('%H:%M:%S', time.localtime(until))}: {said}"
         return ""
 
 

@@ -45,7 +45,8 @@ def score(
 ) -> EvalLog:
     """Score the samples of a log anew, one after the other, and write a log that has the scores.
 
-    Samples that failed or were invalidated stay without a score. A scorer that raises leaves its sample unscored
+    Samples whose solver failed, and those that were invalidated, stay without a score; those whose scorer failed in the
+    run get one. A scorer that raises leaves its sample unscored
     (``scoring_failed``); the others are scored all the same.
 
     Args:

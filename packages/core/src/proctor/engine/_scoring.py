@@ -32,7 +32,7 @@ from proctor.log import (
 )
 from proctor.model import configure_model_logging
 from proctor.monitor import Activity, begin_activity
-from proctor.schema import EvalLog, EvalResults, EvalSample, Score, ScoreEvent, add_usage
+from proctor.schema import EvalLog, EvalResults, EvalSample, Score, ScoreEvent, SpanBeginEvent, add_usage
 from proctor.scorer import (
     MetricsSpec,
     ResultsBuilder,
@@ -130,6 +130,8 @@ class Scoring:
         for id, epoch in queue:
             sample = await to_thread.run_sync(self._file.sample, id, epoch, "core")
             place = self._places.get(str(sample.id))
+            if sample.error is not None and _scorer_failed(sample):
+                sample.error = None  # its solver had come to its end; the transcript keeps what the scorer raised
             if sample.error is not None or sample.invalidation is not None:
                 self._builder.add(sample.id, sample.epoch, None, position=place)
             else:
@@ -233,6 +235,20 @@ class Scoring:
                 one.metrics = spec.metrics
         spec.metrics = None
         spec.scorers = [*kept, *self._declared]
+
+
+def _scorer_failed(sample: EvalSample) -> bool:
+    """Whether the sample's error came out of one of its scorers, not of its solver or its cleanup."""
+    judging = failed = False
+    for event in sample.events:
+        if isinstance(event, SpanBeginEvent):
+            if event.parent_id is None:
+                judging, failed = event.type == "scorers", False
+            elif event.type == "scorer":
+                failed = judging
+        elif isinstance(event, ScoreEvent) and not event.intermediate:
+            failed = False
+    return failed
 
 
 def _raise_usage(errors: BaseExceptionGroup[BaseException]) -> None:

@@ -251,7 +251,6 @@ class Generation:
             error.add_note(f"gave up after {self.retries + 1} attempts; raise --max-retries to try longer")
             raise error
         self.retries += 1
-        self._model.count_retry(retry.kind)
         pacing = self._model.pacing
         delay = backoff(self.retries, retry.after, pacing.random())
         timeout = self._config.timeout
@@ -260,6 +259,7 @@ class Generation:
                 f"{self._model.name}: the timeout of {timeout:g} s ends before the next retry, {delay:.1f} s from now; "
                 f"the last error was {type(error).__name__}: {error}"
             ) from error
+        self._model.count_retry(retry.kind, delay)
         return delay
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import time
 from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
@@ -62,11 +63,12 @@ class _Own:
 class _Counts:
     """What a model's requests came to; its forms share it until one of them counts anew."""
 
-    __slots__ = ("retries", "trouble")
+    __slots__ = ("retries", "trouble", "until")
 
     def __init__(self) -> None:
         self.retries: dict[str, int] = {}
         self.trouble: str | None = None
+        self.until = 0.0
 
 
 class Model:
@@ -150,6 +152,11 @@ class Model:
             return None
         line = " ".join(redact_text(said).split())
         return line if len(line) <= _LONGEST_ERROR else line[: _LONGEST_ERROR - 3] + "..."
+
+    @property
+    def waits_until(self) -> float | None:
+        """When the longest wait for a retry that is under way will be over, in seconds of the wall clock."""
+        return self._counts.until if self._counts.until > time.time() else None
 
     @property
     def own_gate(self) -> Gate | None:
@@ -296,8 +303,9 @@ class Model:
         config = self.config
         return Wish(config.max_connections, config.adaptive_connections, self._max_connections, self._adaptive)
 
-    def count_retry(self, kind: str) -> None:
-        """Count a repeated request, by what made it necessary."""
+    def count_retry(self, kind: str, wait: float = 0.0) -> None:
+        """Count a repeated request, by what made it necessary; ``wait``: seconds until it is sent."""
+        self._counts.until = max(self._counts.until, time.time() + wait)
         retries = self._counts.retries
         retries[kind] = retries.get(kind, 0) + 1
 
