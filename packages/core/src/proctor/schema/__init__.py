@@ -85,6 +85,7 @@ from proctor.schema._option import (
     GROUPS,
     Option,
 )
+from proctor.schema._option_keys import retry_keys, score_keys
 from proctor.schema._option_text import (
     check_options,
     env_options,
@@ -97,8 +98,6 @@ from proctor.schema._options import (
     EvalOptions,
     env_name,
     option_table,
-    retry_keys,
-    score_keys,
 )
 from proctor.schema._output import (
     ChatCompletionChoice,
