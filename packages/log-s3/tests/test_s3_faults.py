@@ -90,7 +90,46 @@ def test_expired_credentials_are_looked_for_again(
     sink.close()
 
 
+@pytest.mark.parametrize("seconds", [3600.0, -86400.0])
+def test_a_clock_that_goes_wrong_in_mid_run_is_set_right_by_the_stores(
+    store: S3Store, proxy: FaultProxy, bucket: str, seconds: float
+) -> None:
+    # given a log that is being written when the clocks part
+    sink = store.create(f"{bucket}/a.eval")
+    sink.commit(b"one", b"")
+    proxy.skew(seconds, tolerance=900)
+    # when it goes on, and is looked at (a HEAD hears no reason)
+    sink.commit(b"two", b"")
+    other = S3Store()
+    size = other.stat(f"{bucket}/a.eval").size
+    sink.commit(b"three", b"")
+    # and this machine's clock is set right in the middle
+    proxy.skew(0.0, tolerance=900)
+    sink.close()
+    # then nothing is lost, and each change costs each store one request
+    assert size == 6 and store.read(f"{bucket}/a.eval") == b"onetwothree"
+    assert sum(one.status == 403 for one in proxy.requests) == 3
+
+
+def test_a_head_that_is_refused_for_another_reason_is_not_asked_again(
+    store: S3Store, proxy: FaultProxy, bucket: str
+) -> None:
+    proxy.fail(403, "AccessDenied", times=None, match="^HEAD")
+
+    with pytest.raises(PermissionError):
+        store.stat(f"{bucket}/a.eval")
+
+    assert {one.method for one in proxy.requests} == {"HEAD"} and store._client.clock.ahead.total_seconds() == 0
+
+
 # What is said before a run
+
+
+def test_a_clock_that_is_wrong_is_told_of(store: S3Store, proxy: FaultProxy, bucket: str) -> None:
+    proxy.skew(3600, tolerance=900)
+
+    with pytest.warns(UserWarning, match=r"(3600|3599) s behind the object store's"):
+        store.check(f"{bucket}/logs")
 
 
 def said(store: S3Store, folder: str, **how: Any) -> str:

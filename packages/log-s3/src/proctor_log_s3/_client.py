@@ -12,6 +12,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from proctor.contracts import UsageError
+from proctor_log_s3._clock import Clock
 from proctor_log_s3._errors import EXPIRED, code_of, translated
 
 __all__ = ["Client", "Place"]
@@ -32,6 +33,7 @@ class Client:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._made: Any = None
+        self.clock = Clock()
 
     def call(self, operation: str, place: Place, **arguments: Any) -> dict[str, Any]:
         """The reply to one operation on a bucket, or on a key in it when there is one.
@@ -43,23 +45,29 @@ class Client:
         if key:
             arguments["Key"] = key
         client: Any = None
-        for fresh in (False, True):
+        expired: Any = None
+        timed = False
+        while True:
             try:
-                client = self._client(instead_of=client if fresh else None)
+                client = self._client(instead_of=expired)
                 reply: dict[str, Any] = getattr(client, operation)(Bucket=bucket, **arguments)
                 if operation == "get_object":
                     reply["Body"] = reply["Body"].read()
                 return reply
             except _HERE as error:
                 # Files and variables may hold new credentials by now; those that renew themselves have done so.
-                if fresh or code_of(error) not in EXPIRED:
+                if expired is None and code_of(error) in EXPIRED:
+                    expired = client
+                elif not timed and self.clock.learn(error):
+                    timed = True
+                else:
                     raise translated(error, f"{bucket}/{key or arguments.get('Prefix', '')}") from error
-        raise AssertionError
 
     def _client(self, *, instead_of: Any) -> Any:
         with self._lock:
             if self._made is None or self._made is instead_of:
                 self._made = _make_client()
+                self.clock.attach(self._made)
             return self._made
 
 

@@ -73,6 +73,12 @@ class S3Store(LogStore):
                 f"no log can be written to s3://{folder}: {error.strerror}. "
                 "--log-dir or PROCTOR_LOG_DIR names another place"
             ) from error
+        if ahead := round(self._client.clock.ahead.total_seconds()):
+            warnings.warn(
+                f"the clock of this machine is {abs(ahead)} s {'behind' if ahead > 0 else 'ahead of'} the object "
+                "store's: requests are signed by the store's time, but times in logs are wrong until you set it",
+                stacklevel=3,
+            )
 
     def _probe(self, place: Place) -> None:
         with suppress(FileExistsError):  # the name is random, so it is our own, whose reply was lost on its way

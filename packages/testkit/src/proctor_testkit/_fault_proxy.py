@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Literal
@@ -81,6 +82,7 @@ class FaultProxy:
         self._faults: list[_Fault] = []
         self._connections: set[socket.socket] = set()
         self._skew = 0.0
+        self._tolerance: float | None = None
         self.requests: list[ProxiedRequest] = []
         self.on_request: Callable[[str, str], object] | None = None
         self._server = _Server(self)
@@ -137,9 +139,22 @@ class FaultProxy:
         """Pass the request on, and reset the connection instead of handing the reply back."""
         self._add(_Fault(re.compile(match), times, "lose"))
 
-    def skew(self, seconds: float) -> None:
-        """Have the server's clock (the ``Date`` of replies) be so much ahead; refusing requests is ``fail``'s."""
-        self._skew = seconds
+    def skew(self, seconds: float, *, tolerance: float | None = None) -> None:
+        """Have the server's clock (the ``Date`` of replies) be so much ahead.
+
+        With ``tolerance`` (seconds; 900 at Amazon), requests that are signed by a clock farther away than that are
+        refused with ``RequestTimeTooSkewed``, as is a request without ``X-Amz-Date``.
+        """
+        self._skew, self._tolerance = seconds, tolerance
+
+    def _refuses(self, signed: str) -> bool:
+        if self._tolerance is None:
+            return False
+        try:
+            at = datetime.strptime(f"{signed}+0000", "%Y%m%dT%H%M%SZ%z").timestamp()
+        except ValueError:
+            return True
+        return abs(at - time.time() - self._skew) > self._tolerance
 
     def clear(self) -> None:
         """Break nothing any more."""
@@ -202,6 +217,9 @@ class _Handler(BaseHTTPRequestHandler):
         body = self._body()
         if proxy.on_request is not None:
             proxy.on_request(self.command, self.path)
+        if proxy._refuses(self.headers.get("X-Amz-Date", "")):
+            self._reply(len(body), 403, {}, _ERROR.format("RequestTimeTooSkewed").encode())
+            return
         seen: set[int] = set()
         lose = False
         while (fault := proxy._take(what, seen)) is not None:
