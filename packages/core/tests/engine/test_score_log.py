@@ -12,7 +12,7 @@ from engine_runs import answers, sums
 
 from proctor import Task, score, score_async
 from proctor.cli import main
-from proctor.cli._score import score_command
+from proctor.cli._score import _Progress, score_command
 from proctor.contracts import LogBusyError, UsageError
 from proctor.dataset import Sample
 from proctor.log import EvalLog, TagsEdit, edit_eval_log, read_eval_log, read_eval_log_sample
@@ -220,6 +220,13 @@ def test_what_can_not_be_scored_is_refused_before_anything_is_sent(made: EvalLog
     assert there.read_bytes() == b"mine"
     [bare] = run(Task(dataset=sums(1), solver=generate(), name="bare"), model=answers(), log_samples=False)
     assert "holds no samples" in _refused(bare.location, scorer="exact")
+
+
+def test_long_work_says_every_few_seconds_how_far_it_is(made: EvalLog, capsys: pytest.CaptureFixture[str]) -> None:
+    # given a clock that goes on by 3 s with each sample
+    times = iter(range(0, 100, 3))
+    score(made.location, exact(), tell=_Progress(lambda: next(times)))
+    assert capsys.readouterr().err.splitlines() == ["scored 2/8 25%", "scored 4/8 50%", "scored 6/8 75%"]
 
 
 def test_the_options_that_bear_on_scoring_are_options_of_an_evaluation() -> None:

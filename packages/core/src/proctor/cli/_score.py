@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -27,6 +28,7 @@ Examples:
   proctor score logs/quiz.eval --scorer judge.py@strict -S partial=true \\
       --model-role grader=openai/gpt-5 --action overwrite --overwrite
 """
+_INTERVAL = 5.0  # seconds between two lines of progress
 _PARTLY = 3  # exit code: finished, but scorers failed on samples
 
 
@@ -61,6 +63,7 @@ def _run(
             output=output,
             overwrite=overwrite,
             model=model,
+            tell=None if as_json else _Progress(),
             **merged_options(given),
         )
     failed = unit_from_log(header).outcomes.get("unscored:scoring_failed", 0)
@@ -70,6 +73,19 @@ def _run(
     else:
         print_report([header])
     return code
+
+
+class _Progress:
+    """Says on standard error, every few seconds, how many samples are scored."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._last = now()
+
+    def __call__(self, done: int, total: int) -> None:
+        if (now := self._now()) - self._last >= _INTERVAL and done < total:
+            self._last = now
+            click.echo(f"scored {done:,}/{total:,} {100 * done // total}%", err=True)
 
 
 def _epilog() -> str:

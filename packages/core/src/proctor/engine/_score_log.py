@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import PurePath
 from typing import Any, TypeAlias, Unpack
@@ -41,6 +41,7 @@ def score(
     output: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     model: str | None = None,
+    tell: Callable[[int, int], object] | None = None,
     **options: Unpack[EvalOptions],
 ) -> EvalLog:
     """Score the samples of a log anew, one after the other, and write a log that has the scores.
@@ -58,6 +59,7 @@ def score(
         output: where the scored log goes; ``<name>-scored`` beside the log when not given.
         overwrite: write into the log itself, or, with ``output``, over what is there.
         model: what ``get_model()`` gives scorers in place of the model that was evaluated.
+        tell: called in the event loop with how many samples are done, and of how many, after each.
         options: those of ``eval()`` that bear on scoring (``score_keys``): ``model_roles``, ``max_connections``, ...
 
     Returns:
@@ -68,7 +70,7 @@ def score(
         FileExistsError: somebody else has changed the log meanwhile.
     """
     outside_a_loop("score()", "write `await score_async(...)`")
-    job = _job(log, scorer, scorer_args, metrics, action, output, overwrite, model)
+    job = _job(log, scorer, scorer_args, metrics, action, output, overwrite, model, tell)
     resolved = _resolved(options)
     return in_loop(resolved, _score, job, resolved)
 
@@ -99,6 +101,7 @@ def _job(
     output: str | os.PathLike[str] | None,
     overwrite: bool,
     model: str | None,
+    tell: Callable[[int, int], object] | None = None,
 ) -> ScoreJob:
     if action not in ("append", "overwrite"):
         raise UsageError(f"action={action!r}: use append or overwrite.")
@@ -107,7 +110,7 @@ def _job(
     if target is None and not overwrite:
         suffix = PurePath(path).suffix
         target = f"{path.removesuffix(suffix)}-scored{suffix}"
-    return ScoreJob(path, scorer, scorer_args or {}, metrics, action, target, overwrite, model)
+    return ScoreJob(path, scorer, scorer_args or {}, metrics, action, target, overwrite, model, tell)
 
 
 def _resolved(options: Mapping[str, Any]) -> RunOptions:

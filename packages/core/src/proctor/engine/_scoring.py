@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -65,6 +65,7 @@ class ScoreJob:
     output: str | None
     overwrite: bool
     model: str | None
+    tell: Callable[[int, int], object] | None = None
 
 
 class Scoring:
@@ -140,6 +141,8 @@ class Scoring:
                 self._builder.add(sample.id, sample.epoch, own, sample.metadata, position=place)
                 await to_thread.run_sync(self._samples.add, sample)
             self._outcomes.add(sample)
+            if self._job.tell is not None:
+                self._job.tell(self._outcomes.recorded, len(self._file.keys()))
 
     async def _scored(self, sample: EvalSample) -> dict[str, Score]:
         """The new scores, which are put into the sample, too, with what happened."""
