@@ -39,6 +39,7 @@ PAGES = {
             "SandboxEnvironment",
             "ExecResult",
             "SandboxConnection",
+            "ExecTimeoutError",
             "OutputLimitExceededError",
             "SandboxUserUnsupportedError",
             "SandboxDriver",

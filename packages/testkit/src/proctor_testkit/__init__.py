@@ -6,23 +6,29 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from proctor_testkit._display_suite import DisplaySuite
     from proctor_testkit._fault_proxy import FaultProxy, ProxiedRequest
     from proctor_testkit._log_store_suite import LogStoreSuite
     from proctor_testkit._model_suite import FakeServer, ModelProviderSuite
     from proctor_testkit._network import OutsideNetworkError, loopback_only
+    from proctor_testkit._observer_suite import ObserverSuite
     from proctor_testkit._openai_server import FakeOpenAI, FakeRequest
+    from proctor_testkit._sandbox_suite import SandboxSuite
     from proctor_testkit._suite import Check, Suite, check
 
 __all__ = [
     "Check",
+    "DisplaySuite",
     "FakeOpenAI",
     "FakeRequest",
     "FakeServer",
     "FaultProxy",
     "LogStoreSuite",
     "ModelProviderSuite",
+    "ObserverSuite",
     "OutsideNetworkError",
     "ProxiedRequest",
+    "SandboxSuite",
     "Suite",
     "check",
     "loopback_only",
@@ -31,14 +37,17 @@ __all__ = [
 # pytest loads this package in every run where it is installed: a suite, and with it the core, loads when it is used.
 _HOME = {
     "Check": "_suite",
+    "DisplaySuite": "_display_suite",
     "FakeOpenAI": "_openai_server",
     "FakeRequest": "_openai_server",
     "FakeServer": "_model_suite",
     "FaultProxy": "_fault_proxy",
     "LogStoreSuite": "_log_store_suite",
     "ModelProviderSuite": "_model_suite",
+    "ObserverSuite": "_observer_suite",
     "OutsideNetworkError": "_network",
     "ProxiedRequest": "_fault_proxy",
+    "SandboxSuite": "_sandbox_suite",
     "Suite": "_suite",
     "check": "_suite",
     "loopback_only": "_network",

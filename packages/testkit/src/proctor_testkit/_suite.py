@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
@@ -8,6 +10,9 @@ import pytest
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ATTRIBUTE = "__proctor_check__"
+
+SECONDS = 120.0
+"""What an async check may take: a component that hangs fails, and the run goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +30,33 @@ class Check:
     needs: str | None
 
 
-def check(id: str, *, level: Literal["must", "should"] = "must", needs: str | None = None) -> Callable[[F], F]:
-    """Declare a test method of a suite as the check ``id``; see :class:`Check`."""
+def check(
+    id: str, *, level: Literal["must", "should"] = "must", needs: str | None = None, seconds: float = SECONDS
+) -> Callable[[F], F]:
+    """Declare a test method of a suite as the check ``id``; see :class:`Check`.
+
+    Args:
+        seconds: after which an async check has failed.
+    """
 
     def declare(function: F) -> F:
-        setattr(function, _ATTRIBUTE, Check(id, level, needs))
-        return function
+        declared: Any = _bounded(function, seconds) if inspect.iscoroutinefunction(function) else function
+        setattr(declared, _ATTRIBUTE, Check(id, level, needs))
+        return declared  # type: ignore[no-any-return]  # as it came, or a coroutine function in its place
 
     return declare
+
+
+def _bounded(function: Callable[..., Any], seconds: float) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def run(*args: Any, **kwargs: Any) -> None:
+        import anyio  # pytest loads this file in every run where the kit is installed
+
+        with anyio.move_on_after(seconds) as scope:
+            await function(*args, **kwargs)
+        assert not scope.cancelled_caught, f"not done after {seconds:g} s"
+
+    return run
 
 
 def check_of(function: object) -> Check | None:
@@ -45,35 +69,60 @@ class Suite:
     """The base of the suites: a subclass in a plugin's tests says what is tested and what it can do.
 
     Attributes:
+        kind: the kind of component, for the report.
         capabilities: what the component can do; checks that need something else are left out.
         backends: the async back-ends that it runs on; its record must say the same.
         expected_failures: check ids that fail today, each with its reason; one that passes is an error.
 
-    A subclass cannot override a check: a suite that was weakened says nothing. It raises ``TypeError`` when it tries.
+    A subclass cannot override a check: a suite that was weakened says nothing. It raises ``TypeError`` when it tries,
+    as it does for a capability that no check knows.
     """
 
+    kind: ClassVar[str] = "component"
     capabilities: ClassVar[frozenset[str]] = frozenset()
     backends: ClassVar[tuple[str, ...]] = ("asyncio", "trio")
     expected_failures: ClassVar[Mapping[str, str]] = {}
 
+    @classmethod
+    def component(cls) -> str:
+        """What the report calls that which is tested."""
+        return cls.__name__.removeprefix("Test")
+
+    @classmethod
+    def checks(cls) -> tuple[Check, ...]:
+        """The checks of this suite, by id."""
+        found = (check_of(getattr(cls, name, None)) for name in dir(cls))
+        return tuple(sorted((one for one in found if one is not None), key=lambda one: one.id))
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name in vars(cls):
-            for base in cls.__mro__[1:]:
-                declared = check_of(vars(base).get(name))
-                if declared is not None:
-                    raise TypeError(
-                        f"{cls.__name__}.{name} overrides the check {declared.id}. Declare what is missing in "
-                        f"`capabilities`, or the check in `expected_failures` with its reason."
-                    )
-        known = {found.id for name in dir(cls) if (found := check_of(getattr(cls, name, None)))}
-        unknown = sorted(set(cls.expected_failures) - known) if known else []
-        if unknown:
+        _refuse_overrides(cls)
+        checks = cls.checks()
+        if not checks:
+            return
+        if unknown := sorted(set(cls.expected_failures) - {one.id for one in checks}):
             raise TypeError(f"{cls.__name__}.expected_failures: no check is called {', '.join(unknown)}")
         if empty := sorted(id for id, reason in cls.expected_failures.items() if not reason.strip()):
             raise TypeError(f"{cls.__name__}.expected_failures needs a reason for {', '.join(empty)}")
+        known = {word for one in checks for word in (one.needs or "").split()}
+        if unknown := sorted(cls.capabilities - known):
+            raise TypeError(
+                f"{cls.__name__}.capabilities: no check needs {', '.join(unknown)}; "
+                f"what it may name is {', '.join(sorted(known)) or 'nothing'}"
+            )
 
     @pytest.fixture(params=["asyncio", "trio"])
     def anyio_backend(self, request: pytest.FixtureRequest) -> str:
         """Every async check runs once on each back-end."""
         return str(request.param)
+
+
+def _refuse_overrides(suite: type[Suite]) -> None:
+    for base in suite.__mro__:
+        for name, value in vars(base).items():
+            declared = check_of(value)
+            if declared is not None and inspect.getattr_static(suite, name) is not value:
+                raise TypeError(
+                    f"{suite.__name__}.{name} overrides the check {declared.id}. Declare what is missing in "
+                    f"`capabilities`, or the check in `expected_failures` with its reason."
+                )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from proctor_testkit._network import loopback_only
 from proctor_testkit._suite import Check, Suite, check_of
 
 _results = pytest.StashKey[list[dict[str, str]]]()
+
+NOT_APPLICABLE = "not applicable"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,15 +41,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             continue
         suite, one = found
         backend = item.callspec.params.get("anyio_backend") if hasattr(item, "callspec") else None
-        if not suite.capabilities.issuperset((one.needs or "").split()) or (backend and backend not in suite.backends):
+        if reason := _not_applicable(suite, one, backend):
+            config.stash[_results].append(_row(item, suite, one, NOT_APPLICABLE, reason))
             left.append(item)
             continue
-        if reason := suite.expected_failures.get(one.id):
+        if reason := suite.expected_failures.get(one.id, ""):
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
         kept.append(item)
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = kept
+
+
+def _not_applicable(suite: type[Suite], one: Check, backend: object) -> str:
+    missing = sorted(set((one.needs or "").split()) - suite.capabilities)
+    if missing:
+        return f"without the capability {' and '.join(missing)}"
+    return f"does not run on {backend}" if backend and backend not in suite.backends else ""
 
 
 def _check(item: pytest.Item) -> tuple[type[Suite], Check] | None:
@@ -55,6 +66,20 @@ def _check(item: pytest.Item) -> tuple[type[Suite], Check] | None:
     if found is None or not isinstance(suite, type) or not issubclass(suite, Suite):
         return None
     return suite, found
+
+
+def _row(item: pytest.Item, suite: type[Suite], one: Check, outcome: str, reason: str) -> dict[str, str]:
+    return {
+        "kind": suite.kind,
+        "name": suite.component(),
+        "component": f"{suite.__module__}.{suite.__name__}",
+        "check": one.id,
+        "level": one.level,
+        "needs": one.needs or "",
+        "test": item.nodeid,
+        "outcome": outcome,
+        "reason": reason,
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -74,12 +99,34 @@ def pytest_runtest_makereport(
     """Note the outcome of each check."""
     report = yield
     found = _check(item)
-    if found is not None and (call.when == "call" or (call.when == "setup" and report.outcome != "passed")):
+    # What went wrong before or after a check is part of it: a component that can't be made, or not be taken down.
+    if found is not None and (call.when == "call" or report.outcome != "passed"):
         suite, one = found
-        outcome = "xfailed" if hasattr(report, "wasxfail") else report.outcome
-        row = {"component": f"{suite.__module__}.{suite.__name__}", "check": one.id, "level": one.level}
-        item.config.stash[_results].append(row | {"test": item.nodeid, "outcome": outcome})
+        expected = hasattr(report, "wasxfail")
+        reason = suite.expected_failures.get(one.id, "") if expected else _skipped_for(report)
+        row = _row(item, suite, one, "xfailed" if expected else report.outcome, reason)
+        item.config.stash[_results].append(row)
     return report
+
+
+def _skipped_for(report: pytest.TestReport) -> str:
+    return str(report.longrepr[2]) if report.outcome == "skipped" and isinstance(report.longrepr, tuple) else ""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say in a line a component what became of its checks; and what the core relies on and it lacks."""
+    rows = config.stash[_results]
+    ran = {row["component"]: (row["kind"], row["name"]) for row in rows if row["outcome"] != NOT_APPLICABLE}
+    if ran:
+        terminalreporter.section("conformance")
+    for component, (kind, name) in ran.items():
+        own = [row for row in rows if row["component"] == component]
+        counts = Counter(row["outcome"] for row in own)
+        said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in sorted(counts, key=lambda key: -counts[key]))
+        terminalreporter.write_line(f"{kind} {name}: {said}")
+        lacking = {row["check"]: row["reason"] for row in own if row["outcome"] == "xfailed" and row["level"] == "must"}
+        for check, reason in lacking.items():
+            terminalreporter.write_line(f"  does not conform: {check} is a must ({reason})")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

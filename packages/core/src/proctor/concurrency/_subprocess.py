@@ -13,7 +13,7 @@ import anyio.lowlevel
 from anyio.abc import ByteReceiveStream, Process
 
 from proctor.concurrency._run import subprocess_gate
-from proctor.contracts import ExecResult, OutputLimitExceededError
+from proctor.contracts import ExecResult, ExecTimeoutError, OutputLimitExceededError
 from proctor.monitor import doing
 
 __all__ = ["kill_groups", "process_exists", "subprocess"]
@@ -52,7 +52,7 @@ async def subprocess(
         background: gets the process group if something of it still runs, for ``kill_groups``.
 
     Raises:
-        TimeoutError: after the whole process group is dead.
+        ExecTimeoutError: after the whole process group is dead; it carries what there was.
         OutputLimitExceededError: when a stream grew past ``output_limit``; it carries what there was.
     """
     async with subprocess_gate():
@@ -63,11 +63,14 @@ async def subprocess(
             env={**os.environ, **env} if env else None,
             start_new_session=True,
         )
+        stdout, stderr = bytearray(), bytearray()
         try:
-            with doing("subprocess", _line(args)), anyio.fail_after(timeout) as deadline:
-                stdout, stderr = await _communicate(process, _bytes(input), output_limit, deadline)
+            with doing("subprocess", _line(args)), anyio.move_on_after(timeout) as deadline:
+                await _communicate(process, _bytes(input), (stdout, stderr), output_limit, deadline)
                 if process.returncode is None:
                     await process.wait()
+            if deadline.cancelled_caught:
+                raise ExecTimeoutError(timeout, _text(stdout), _text(stderr))
         except BaseException:
             # Also when the leader is gone: children that outlived it hold the pipes and the group.
             await _kill_group(process)
@@ -80,10 +83,8 @@ async def subprocess(
                     await anyio.lowlevel.checkpoint()
         if background is not None and _alive(process.pid):
             background.add(process.pid)
-    returncode = process.returncode or 0
-    if text:
-        return ExecResult(returncode == 0, returncode, _text(stdout), _text(stderr))
-    return ExecResult(returncode == 0, returncode, bytes(stdout), bytes(stderr))
+    code, decode = process.returncode or 0, _text if text else bytes
+    return ExecResult(code == 0, code, decode(stdout), decode(stderr))
 
 
 async def kill_groups(groups: Iterable[int]) -> None:
@@ -104,9 +105,13 @@ async def kill_groups(groups: Iterable[int]) -> None:
 
 
 async def _communicate(
-    process: Process, data: bytes | None, limit: int | None, deadline: anyio.CancelScope
-) -> tuple[bytearray, bytearray]:
-    stdout, stderr = bytearray(), bytearray()
+    process: Process,
+    data: bytes | None,
+    output: tuple[bytearray, bytearray],
+    limit: int | None,
+    deadline: anyio.CancelScope,
+) -> None:
+    stdout, stderr = output
     assert process.stdout is not None and process.stderr is not None
     exceeded = False
 
@@ -143,7 +148,6 @@ async def _communicate(
         watched.cancel_scope.cancel()
     if exceeded and limit is not None:
         raise OutputLimitExceededError(f"{limit} bytes", _text(max(stdout, stderr, key=len)[:limit]))
-    return stdout, stderr
 
 
 async def _kill_group(process: Process) -> None:

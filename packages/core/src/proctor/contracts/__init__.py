@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
     from proctor.contracts._sandbox import (
         ExecResult,
+        ExecTimeoutError,
         OutputLimitExceededError,
         SandboxConnection,
         SandboxDriver,
@@ -60,6 +61,7 @@ __all__ = [
     "Display",
     "DisplayProvider",
     "ExecResult",
+    "ExecTimeoutError",
     "GateSnapshot",
     "LogBusyError",
     "LogLease",
@@ -148,6 +150,7 @@ _HOME = {
     "SandboxProvider": "_providers",
     "TaskPackage": "_providers",
     "ExecResult": "_sandbox",
+    "ExecTimeoutError": "_sandbox",
     "OutputLimitExceededError": "_sandbox",
     "SandboxConnection": "_sandbox",
     "SandboxDriver": "_sandbox",

@@ -13,6 +13,7 @@ from typing import Any, Generic, Literal, TypeVar, overload
 
 __all__ = [
     "ExecResult",
+    "ExecTimeoutError",
     "OutputLimitExceededError",
     "SandboxConnection",
     "SandboxDriver",
@@ -63,6 +64,26 @@ class OutputLimitExceededError(Exception):
         super().__init__(f"the output is larger than the limit of {limit_str}")
         self.limit_str = limit_str
         self.truncated_output = truncated_output
+
+
+class ExecTimeoutError(TimeoutError):
+    """A command was killed when its time was over.
+
+    Attributes:
+        stdout: what it had written until then.
+        stderr: the same, of standard error.
+
+    Example:
+        >>> from proctor.contracts import ExecTimeoutError
+        >>> error = ExecTimeoutError(5, stdout="line 1")
+        >>> str(error), error.stdout
+        ('not done after 5 s', 'line 1')
+    """
+
+    def __init__(self, seconds: float | None, stdout: str = "", stderr: str = "") -> None:
+        super().__init__("the command did not end in time" if seconds is None else f"not done after {seconds:g} s")
+        self.stdout = stdout
+        self.stderr = stderr
 
 
 class SandboxUserUnsupportedError(RuntimeError):
@@ -148,7 +169,8 @@ class SandboxEnvironment(ABC):
             timeout: seconds after which the command and all its descendants are killed.
 
         Raises:
-            TimeoutError: the timeout passed; everything that the command started is dead by then.
+            TimeoutError: the timeout passed; everything that the command started is dead by then. An
+                ``ExecTimeoutError`` has what it wrote.
             FileNotFoundError: there is no such command, or no such ``cwd``.
             UnicodeDecodeError: the output is no UTF-8 (a provider may replace what can't be decoded instead).
             SandboxUserUnsupportedError: the sandbox can't run commands as ``user``.

@@ -2,6 +2,7 @@
 
 from proctor.contracts import (
     ExecResult,
+    ExecTimeoutError,
     OutputLimitExceededError,
     SandboxConnection,
     SandboxDriver,
@@ -25,6 +26,7 @@ __all__ = [
     "MAX_READ_FILE",
     "SETUP_TIMEOUT",
     "ExecResult",
+    "ExecTimeoutError",
     "LocalSandbox",
     "LocalSandboxDriver",
     "OutputLimitExceededError",

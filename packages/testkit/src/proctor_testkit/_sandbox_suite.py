@@ -1,0 +1,31 @@
+"""The conformance suite of sandboxes."""
+
+from __future__ import annotations
+
+from proctor_testkit._sandbox_exec_checks import ExecChecks
+from proctor_testkit._sandbox_file_checks import FileChecks
+from proctor_testkit._sandbox_life_checks import LifeChecks
+
+__all__ = ["SandboxSuite"]
+
+
+class SandboxSuite(ExecChecks, FileChecks, LifeChecks):
+    """What every sandbox provider must do. A subclass names its ``provider``.
+
+    The sandboxes need ``sh`` and the usual commands beside it (``cat``, ``head``, ``id``, ``seq``, ``sha256sum``,
+    ``tr``, ``wc``), as every small Linux image has them.
+
+    Attributes:
+        provider: the name under which the plugin registered it.
+        config: the provider's own configuration, as a task would give it.
+        patience: seconds after which commands are killed by time-outs; by then their children have begun.
+        capabilities: of ``users`` (commands run as ``root`` and as ``nobody`` when told so) and ``reap`` (what a killed
+            process left is taken away).
+
+    Example::
+
+        class TestAcmeSandbox(SandboxSuite):
+            provider = "acme"
+            config = "image.yaml"
+            capabilities = frozenset({"users", "reap"})
+    """
