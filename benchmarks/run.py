@@ -13,6 +13,7 @@ NAMES = (
     "imports",
     "startup",
     "http_throughput",
+    "bedrock",
     "in_process",
     "logs",
     "memory",

@@ -234,6 +234,7 @@ def test_media_is_taken_out_of_raw_calls_and_nothing_else_is_copied() -> None:
         "messages": [
             {"image_url": {"url": f"data:image/png;base64,{data}"}},
             {"input_audio": {"data": data, "format": "wav"}},
+            {"image": {"format": "png", "source": {"bytes": data}}},
         ],
     }
 
@@ -242,6 +243,7 @@ def test_media_is_taken_out_of_raw_calls_and_nothing_else_is_copied() -> None:
     assert kept["messages"] == [
         {"image_url": {"url": "data:image/png;base64,<base64-data-removed>"}},
         {"input_audio": {"data": "<base64-data-removed>", "format": "wav"}},
+        {"image": {"format": "png", "source": {"bytes": "<base64-data-removed>"}}},
     ]
     assert kept["plain"] is request["plain"]
     assert data in str(request), "what was sent is not changed"

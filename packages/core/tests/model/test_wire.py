@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proctor.model import parse_tool_call, tool_schema
+from proctor.model import parse_tool_call, retry_after, tool_schema
 from proctor.schema import ToolInfo, ToolParam, ToolParams
 
 BASH = ToolInfo(
@@ -87,3 +87,34 @@ def test_a_tool_is_described_without_what_was_not_said() -> None:
             "additionalProperties": False,
         },
     }
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0"}, 0.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after": "Sat, 29 Nov 2025 12:00:30 GMT"}, 30.0),
+        ({"retry-after": "Sat, 29 Nov 2025 12:00:30"}, 30.0),
+        ({"retry-after": "Sat, 29 Nov 2025 11:00:00 GMT"}, 0.0),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": ""}, None),
+        ({}, None),
+    ],
+)
+def test_how_long_a_refusal_asks_to_wait(headers: dict[str, str], seconds: float | None) -> None:
+    noon = 1_764_417_600.0  # 2025-11-29 12:00:00 UTC
+
+    assert retry_after(headers, now=noon) == seconds
+
+
+@given(st.text())
+def test_no_text_of_a_hint_is_an_error(text: str) -> None:
+    seconds = retry_after({"retry-after": text})
+
+    assert seconds is None or seconds >= 0

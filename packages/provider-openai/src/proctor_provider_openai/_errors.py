@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from proctor.contracts import RateLimits, Retry
+from proctor.model import retry_after as standard_retry_after
 
 __all__ = [
     "APIError",
@@ -146,18 +145,11 @@ def retry_after(headers: Mapping[str, str], message: str = "", now: float | None
         milliseconds = duration(headers.get(name) or "")
         if milliseconds is not None:
             return milliseconds / 1000
-    header = headers.get("retry-after")
-    if header:
-        seconds = duration(header)
-        if seconds is not None:
-            return seconds
-        try:
-            date = parsedate_to_datetime(header)
-            if date.tzinfo is None:  # HTTP dates are in GMT, said or not
-                date = date.replace(tzinfo=UTC)
-            return max(0.0, date.timestamp() - (time.time() if now is None else now))
-        except (ValueError, TypeError, IndexError, OverflowError):
-            pass
+    said = duration(headers.get("retry-after") or "")  # "1.5s" too, which no standard knows
+    if said is None:
+        said = standard_retry_after(headers, now)
+    if said is not None:
+        return said
     hint = _BODY_HINT.search(message)
     if hint:
         return _spoken(hint.group(1))

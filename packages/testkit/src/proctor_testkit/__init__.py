@@ -6,19 +6,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from proctor_testkit._bedrock_server import FakeBedrock
     from proctor_testkit._display_suite import DisplaySuite
     from proctor_testkit._fault_proxy import FaultProxy, ProxiedRequest
     from proctor_testkit._log_store_suite import LogStoreSuite
     from proctor_testkit._model_suite import FakeServer, ModelProviderSuite
     from proctor_testkit._network import OutsideNetworkError, loopback_only
     from proctor_testkit._observer_suite import ObserverSuite
-    from proctor_testkit._openai_server import FakeOpenAI, FakeRequest
+    from proctor_testkit._openai_server import FakeOpenAI
     from proctor_testkit._sandbox_suite import SandboxSuite
+    from proctor_testkit._scripted_server import FakeRequest
     from proctor_testkit._suite import Check, Suite, check
 
 __all__ = [
     "Check",
     "DisplaySuite",
+    "FakeBedrock",
     "FakeOpenAI",
     "FakeRequest",
     "FakeServer",
@@ -38,8 +41,9 @@ __all__ = [
 _HOME = {
     "Check": "_suite",
     "DisplaySuite": "_display_suite",
+    "FakeBedrock": "_bedrock_server",
     "FakeOpenAI": "_openai_server",
-    "FakeRequest": "_openai_server",
+    "FakeRequest": "_scripted_server",
     "FakeServer": "_model_suite",
     "FaultProxy": "_fault_proxy",
     "LogStoreSuite": "_log_store_suite",

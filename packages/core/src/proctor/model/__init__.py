@@ -11,7 +11,7 @@ from proctor.model._prices import ModelCost, ModelPrices, model_prices, use_pric
 from proctor.model._record import configure_model_logging, loggable_args, loggable_config, loggable_url
 from proctor.model._retry import AttemptTimeout, GenerateTimeout, Pacing
 from proctor.model._settings import check_base_url, generation_settings
-from proctor.model._wire import parse_tool_call, tool_schema
+from proctor.model._wire import parse_tool_call, retry_after, tool_schema
 from proctor.schema import (
     ChatCompletionChoice,
     ChatMessage,
@@ -98,6 +98,7 @@ __all__ = [
     "model_prices",
     "parse_tool_call",
     "record_call",
+    "retry_after",
     "run_models",
     "tool_schema",
     "use_models",

@@ -37,7 +37,7 @@ KEPT_CALLS = 5
 _DATA_URI = re.compile(r"(data:[\w.+/-]*(?:;[\w.=+-]+)*;base64,).*", re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=\r\n-]+")
 _TEXTUAL = frozenset({"text", "reasoning", "tool_use"})
-_BASE64_KEYS = frozenset({"data", "file_data", "b64_json"})
+_BASE64_KEYS = frozenset({"b64_json", "bytes", "data", "file_data"})
 
 
 class ModelLogging:

@@ -1,14 +1,17 @@
-"""What most providers' protocols have in common: how tools are described, and how calls come back."""
+"""What most providers' protocols have in common: tools, the calls of them, and how long a refusal asks to wait."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from proctor.schema import ToolCall, ToolInfo
 
-__all__ = ["parse_tool_call", "tool_schema"]
+__all__ = ["parse_tool_call", "retry_after", "tool_schema"]
 
 _QUOTED = 500  # characters of bad arguments that the model is shown again
 
@@ -54,3 +57,36 @@ def tool_schema(tool: ToolInfo) -> dict[str, Any]:
         "description": tool.description,
         "parameters": tool.parameters.model_dump(exclude_none=True),
     }
+
+
+def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Seconds that a response asks to wait, for ``Retry.after``; None when it says nothing that can be read.
+
+    By ``retry-after-ms``, or ``retry-after`` in seconds or as an HTTP date (RFC 9110, section 10.2.3).
+
+    Args:
+        headers: the response's headers; any mapping that finds lower-case names.
+        now: the time, in seconds since the epoch, that a date is compared with.
+    """
+    milliseconds = _seconds(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    header = headers.get("retry-after")
+    seconds = _seconds(header)
+    if seconds is not None or not header:
+        return seconds
+    try:
+        date = parsedate_to_datetime(header)
+        if date.tzinfo is None:  # HTTP dates are in GMT, said or not
+            date = date.replace(tzinfo=UTC)
+        return max(0.0, date.timestamp() - (time.time() if now is None else now))
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None
