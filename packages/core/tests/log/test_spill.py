@@ -150,6 +150,25 @@ def test_a_run_says_where_its_log_goes_on_and_fails(tmp_path: Path, capsys: pyte
     assert result.logs[0].location == spill.path and len(ids(spill.path)) == 3
 
 
+def test_evaluations_that_begin_after_their_store_was_lost_are_kept_here_and_sent_later(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # given a run of two tasks, one after the other, whose store is gone before the second has a log
+    lose_at(3, GONE)
+    tasks = [Task(dataset=[Sample(input="q", target="4", id=1)], name=name) for name in ("first", "second")]
+
+    result = run(tasks, "mock/model", {"log_dir": f"memory://{tmp_path}", "display": "plain", "max_tasks": 1})
+
+    # then both are done, and their logs wait
+    waiting = list_spills()
+    assert result.exit_code == 1
+    assert sorted(log.location for log in result.logs) == sorted(spill.path for spill in waiting)
+    assert [ids(spill.path) for spill in waiting] == [[1], [1]]
+    assert "there is no bucket 'b'" in " ".join("".join(capsys.readouterr()).split())
+    LostStore.error = LostStore.on_write = None
+    assert [ids(push_spill(spill).location) for spill in waiting] == [[1], [1]] and list_spills() == []
+
+
 def spilled(tmp_path: Path) -> tuple[str, str]:
     """A log that waits: where it is, and where it belongs."""
     writer = opened(tmp_path)

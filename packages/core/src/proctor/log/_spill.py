@@ -15,7 +15,7 @@ from proctor.contracts import LogSink, LogStore, UsageError
 from proctor.log._file_store import FileStore
 from proctor.log._patience import Patience
 
-__all__ = ["Spill", "SpillingSink", "list_spills", "read_spill", "spill_folder", "store_patience"]
+__all__ = ["LostSink", "Spill", "SpillingSink", "list_spills", "read_spill", "spill_folder", "store_patience"]
 
 _PATIENCE = 300.0  # seconds
 _NOTE = ".push"  # what is known of a spilled log stands beside it, under its name with this ending
@@ -91,6 +91,19 @@ def note_of(path: str) -> str:
     return path + _NOTE
 
 
+class LostSink(LogSink):
+    """Of a log that its store could not even create, however long it was tried."""
+
+    def __init__(self, error: OSError) -> None:
+        self._error = error
+
+    def commit(self, segment: bytes, directory: bytes | bytearray) -> None:
+        raise self._error
+
+    def close(self) -> None:
+        """There is nothing to give up."""
+
+
 class SpillingSink(LogSink):
     """The sink of a store that can be lost: the log goes on as a file of this machine then, with all that was before.
 
@@ -117,7 +130,7 @@ class SpillingSink(LogSink):
     ) -> None:
         self._store, self._name, self._sink, self._location = store, name, sink, location
         self._patience, self._on_spill = patience, on_spill
-        self._seconds = store_patience()
+        self._seconds = 0.0 if isinstance(sink, LostSink) else store_patience()
         self._copy: IO[bytes] | None = _nameless()
         self._end = 0  # of what was committed, in the copy
         self._directory = b""

@@ -18,7 +18,7 @@ from proctor.log._layout import EvalLayout, JsonLayout, Layout
 from proctor.log._location import join, log_name, store_for
 from proctor.log._patience import Patience
 from proctor.log._reuse import Reused
-from proctor.log._spill import SpillingSink, store_patience
+from proctor.log._spill import LostSink, SpillingSink, store_patience
 from proctor.log._spool import ReductionSpool
 from proctor.log._summary import summary_fields
 from proctor.schema import (
@@ -431,6 +431,8 @@ def _create(store: LogStore, folder: str, spec: EvalSpec, format: str, patience:
         except FileExistsError:
             copy += 1
         except OSError as error:
+            if not store.local:  # it was there when the run began: this log begins on this machine
+                return name, LostSink(error)
             raise UsageError(
                 f"the log folder {folder} cannot be written ({error.strerror or error}). Name another with --log-dir."
             ) from error
