@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from proctor import Task, eval, eval_retry, eval_retry_async
+from proctor import Task, eval, eval_retry, eval_retry_async, score
 from proctor.cli import main
 from proctor.contracts import LogBusyError, UsageError
 from proctor.dataset import Sample
@@ -177,6 +177,19 @@ def test_a_log_of_another_program_or_version_is_refused_with_the_reason(quiz: Ca
         eval_retry(rewritten(identity={**own["identity"], "v": 0}), display="none")
     with pytest.raises(UsageError, match="a release of Proctor that names no unit"):
         eval_retry(rewritten(unit=None), display="none")
+
+
+def test_scored_copies_are_given_together_with_the_run_that_they_are_of(quiz: Callable[..., EvalLog]) -> None:
+    log = quiz("2 5")
+    copy = score(log.location, "exact", action="overwrite")
+    # when all logs of the folder are given, the copy before the run
+    [done] = eval_retry([copy, log], display="none")
+    # then the run is gone on with, with its own scores
+    scores = {str(one.id): one.scores for one in read_eval_log(done.location).samples or ()}
+    assert [list(each or ()) for each in scores.values()] == [["includes"]] * 6
+    # and so when the copy alone is given
+    eval_retry(copy, display="none")
+    assert len(list(Path("logs").iterdir())) == 3
 
 
 def test_of_two_at_once_the_second_is_refused(quiz: Callable[..., EvalLog]) -> None:

@@ -12,6 +12,7 @@ from proctor import Task, eval
 from proctor.contracts import UsageError
 from proctor.engine import edit_score, invalidate_samples, recompute_metrics, uninvalidate_samples
 from proctor.log import EvalLog, Provenance, ScoreEdit, read_eval_log, read_eval_log_sample, write_eval_log
+from proctor.model import get_model
 from proctor.schema import EvalResults
 from proctor.scorer import Metric, accuracy, includes, metric
 
@@ -138,3 +139,22 @@ def test_a_log_without_samples_can_not_be_edited_so(tmp_path: Path) -> None:
     [made] = eval(task, model=answers(), display="none", log_dir=str(tmp_path), log_samples=False)
     with pytest.raises(UsageError, match="holds no samples"):
         invalidate_samples(made.location)
+    # when its metrics are to be computed anew, they stay, as there is nothing to compute them from
+    with pytest.raises(UsageError, match="holds no samples"):
+        recompute_metrics(made.location)
+    assert read_eval_log(made.location, header_only=True).results == made.results
+
+
+def test_samples_that_never_ran_are_still_counted(tmp_path: Path) -> None:
+    # given a run that its first error ended
+    def reply(input: Any, tools: Any, tool_choice: Any, config: Any) -> Any:
+        raise OSError("gone")
+
+    task = Task(dataset=sums(5), scorer=includes(), name="sums")
+    model = get_model("mock/model", custom_outputs=reply, memoize=False)
+    [made] = eval(task, model=model, display="none", log_dir=str(tmp_path), max_samples=1)
+    assert (made.status, made.results) == ("error", None)
+    # then its results, once they are computed, are of all that was planned
+    log = recompute_metrics(made.location)
+    assert _results(log).total_samples == 5
+    assert _own(log)["outcomes"]["not_run"] == 4

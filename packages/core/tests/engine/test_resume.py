@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from resumed_runs import WORLD, attempt, metrics
 
-from proctor.engine import Agenda, run
+from proctor.engine import Agenda, invalidate_samples, run
 from proctor.log import FileStore, index_eval_log, read_eval_log, to_json, write_eval_log
 from proctor.schema import EvalLog, Provenance
 
@@ -211,6 +211,24 @@ def test_what_was_invalidated_in_the_newest_log_is_run_again(tmp_path: Path) -> 
     third = attempt(tmp_path, [first.location, second.location])
     assert list(WORLD.runs) == [(3, 1)]
     assert index_eval_log(third.location).counts() == {"done": 8}
+
+
+def test_what_was_invalidated_in_any_log_is_run_again_wherever_it_stands(tmp_path: Path) -> None:
+    # given a log, a copy of it, and a later attempt that has its samples, too
+    first = attempt(tmp_path)
+    copy = tmp_path / "copy.eval"
+    shutil.copy(first.location, copy)
+    second = attempt(tmp_path, [first.location], {"epochs": 2})
+    WORLD.runs.clear()
+    # when a sample is invalidated in the first of them
+    invalidate_samples(first.location, [(3, None)])
+    third = attempt(tmp_path, [first.location, str(copy), second.location], {"epochs": 2})
+    # then the same sample does not count in the others either
+    assert list(WORLD.runs) == [(3, 1)]
+    # and the one that took its place does
+    WORLD.runs.clear()
+    attempt(tmp_path, [first.location, str(copy), second.location, third.location], {"epochs": 2})
+    assert not WORLD.runs
 
 
 def test_a_larger_selection_or_more_epochs_reuse_what_is_there(tmp_path: Path) -> None:

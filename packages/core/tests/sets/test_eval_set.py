@@ -12,13 +12,14 @@ from zipfile import ZipFile
 import anyio
 import pytest
 
-from proctor import Task, eval_set
+from proctor import Task, eval_set, score
 from proctor.contracts import UsageError
 from proctor.dataset import Sample
-from proctor.log import index_eval_log, read_eval_log, write_eval_log
+from proctor.engine import invalidate_samples
+from proctor.log import index_eval_log, read_eval_log, read_eval_log_samples, write_eval_log
 from proctor.model import Model, ModelOutput, get_model
 from proctor.schema import EvalLog
-from proctor.scorer import includes
+from proctor.scorer import exact, includes
 from proctor.sets import SetPlan, SetResult, held_set, run_set
 from proctor.solver import Generate, Solver, TaskState, generate, solver
 
@@ -262,6 +263,42 @@ def test_what_somebody_has_made_of_a_log_is_not_deleted(run: Run, folder: Path) 
     result = run(quiz(), clean=True)
     assert (result.plan.finished, result.cleaned) == (True, ())
     assert {Path(first), Path(last), Path(copy)} == set(folder.glob("*.eval"))
+
+
+def test_scored_copies_never_stand_for_the_run(run: Run, folder: Path) -> None:
+    # given a complete set, and copies of its log that were scored with another scorer, and once more with its own
+    first = run(quiz()).logs[0].location
+    asked.clear()
+    score(first, exact(), action="overwrite")
+    score(first, includes(), action="overwrite", output=folder / "zzz.eval")
+    # then the set is as it was, and the copies are left alone
+    result = run(quiz())
+    assert (result.logs[0].location, len(result.plan.others)) == (first, 2)
+    # when a sample of the log is invalidated, it is run again, whatever the copies say
+    invalidate_samples(first, [(2, None)])
+    result = run(quiz())
+    assert asked == {"quiz 2": 1}
+    samples = read_eval_log_samples(result.logs[0].location)
+    assert [list(sample.scores or ()) for sample in samples] == [["includes"]] * 4
+
+
+def test_a_log_that_was_scored_otherwise_is_of_other_work(run: Run) -> None:
+    # given a log whose scores were replaced by those of another scorer
+    first = run(quiz()).logs[0].location
+    score(first, exact(), action="overwrite", overwrite=True)
+    # then it is not taken for what the task says now
+    with pytest.raises(UsageError, match=r'scorers.1..name: "exact" -> "includes"'):
+        run(quiz())
+    # but for what the task says once it has that scorer, and so with scores that were made after the run
+    asked.clear()
+    task = quiz()
+    task.scorers = [exact()]
+    assert run(task).logs[0].location == first
+    late = run(quiz("late"), score=False).logs[0].location
+    score(late, includes(), overwrite=True)
+    asked.clear()
+    assert run(quiz("late")).logs[0].location == late
+    assert not asked
 
 
 def test_two_at_once_are_refused(run: Run, folder: Path) -> None:

@@ -5,7 +5,13 @@ from proctor.engine._edit_scores import edit_score, invalidate_samples, recomput
 from proctor.engine._errors import ErrorPolicy, exit_code
 from proctor.engine._estimate import Amount, UnitEstimate
 from proctor.engine._eval import eval, eval_async, outside_a_loop
-from proctor.engine._identity import IDENTITY_VERSION, identity_changes, logged_ingredients, logged_unit
+from proctor.engine._identity import (
+    IDENTITY_VERSION,
+    identity_changes,
+    logged_ingredients,
+    logged_unit,
+    without_scored_copies,
+)
 from proctor.engine._list_tasks import TaskInfo, list_tasks
 from proctor.engine._load import TaskLike, find_tasks
 from proctor.engine._retry import Resumed, eval_retry, eval_retry_async, retry
@@ -54,4 +60,5 @@ __all__ = [
     "task",
     "task_with",
     "uninvalidate_samples",
+    "without_scored_copies",
 ]

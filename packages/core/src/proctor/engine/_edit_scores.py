@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from proctor.log import (
     kept_reductions,
     new_provenance,
     now_iso,
+    planned_samples,
     scored_samples,
 )
 from proctor.schema import (
@@ -140,6 +141,7 @@ def recompute_metrics(path: LogPath) -> EvalLog:
 
     def change(file: LogFile) -> LogEdit:
         log = file.header(reductions=False)
+        _with_some(file)
         return LogEdit(log, None, recomputed(file, log))
 
     return change_eval_log(path, change)
@@ -148,9 +150,7 @@ def recompute_metrics(path: LogPath) -> EvalLog:
 def _with_samples(file: LogFile, samples: Samples, change: Callable[[EvalSample], bool]) -> LogEdit:
     """The edit that ``change`` makes of the samples; it says whether it changed one."""
     log = file.header(reductions=False)
-    keys = file.keys()
-    if not keys:
-        raise UsageError(f"{file.location} holds no samples (log_samples=False), so none can be changed.")
+    keys = _with_some(file)
     spool = SampleSpool()
     try:
         for id, epoch in keys if samples is None else _asked(file, keys, samples):
@@ -163,6 +163,14 @@ def _with_samples(file: LogFile, samples: Samples, change: Callable[[EvalSample]
     except BaseException:
         spool.close()
         raise
+
+
+def _with_some(file: LogFile) -> Sequence[tuple[str, int]]:
+    """The samples of a log; without any, what its results are made of is not known, and they stay as they are."""
+    keys = file.keys()
+    if not keys:
+        raise UsageError(f"{file.location} holds no samples, so there is nothing to change or to compute results from.")
+    return keys
 
 
 def _asked(
@@ -212,7 +220,7 @@ def recomputed(file: LogFile, log: EvalLog, edited: SampleSpool | None = None) -
         log.invalidated = log.invalidated or sample.invalidation is not None
         scores = None if sample.error is not None or sample.invalidation is not None else sample.scores
         builder.add(sample.id, sample.epoch, scores, sample.metadata, position=places.get(str(sample.id)))
-    planned = log.results.total_samples if log.results is not None else None
+    planned = log.results.total_samples if log.results is not None else planned_samples(log.eval)
     former = log.results or EvalResults()
     log.results = former.model_copy()
     own: dict[str, Any] = dict(own_metadata(former))

@@ -27,7 +27,9 @@ __all__ = [
     "logged_ingredients",
     "logged_options",
     "logged_unit",
+    "scored_metadata",
     "unit_identity",
+    "without_scored_copies",
 ]
 
 IDENTITY_VERSION = 1
@@ -43,6 +45,7 @@ _NOT_IDENTITY = (
     "adaptive_connections",
     "batch",
 )
+_SCORED_FROM = "scored_from"  # in the metadata of a scored copy: the name of the log that it is of
 _LONGEST = 200  # characters of a text that a log keeps as they are
 _SHOWN = 60  # characters of a value in a message
 
@@ -113,6 +116,39 @@ def logged_options(header: EvalLog) -> Mapping[str, Any]:
     """The options of a log's run that ``eval.config`` does not have, or not in full."""
     found = _own(header).get("options")
     return found if isinstance(found, dict) else {}
+
+
+def without_scored_copies(headers: Sequence[EvalLog]) -> list[EvalLog]:
+    """Logs less those that ``proctor score`` wrote beside one of them: that one is the attempt, they are about it."""
+    runs = {header.eval.eval_id for header in headers if _SCORED_FROM not in _own(header)}
+    return [header for header in headers if _SCORED_FROM not in _own(header) or header.eval.eval_id not in runs]
+
+
+def scored_metadata(
+    header: EvalLog, scorers: Sequence[Scorer], roles: Mapping[str, Model], source: str | None
+) -> dict[str, Any] | None:
+    """The metadata of a log whose scores are those of ``scorers`` alone: its work is scored so from now on.
+
+    Args:
+        header: the log as it was.
+        scorers: all that gave its scores; none when those that it had are there still.
+        roles: models that were given to roles in place of the log's.
+        source: the log of which this is a copy.
+    """
+    own = dict(_own(header))
+    known = logged_ingredients(header)
+    if known is not None and scorers:
+        found = {
+            **known,
+            "scorers": [loggable(scorer) for scorer in scorers],
+            "roles": {**(known.get("roles") or {}), **{role: _described(each) for role, each in roles.items()}},
+        }
+        found = json.loads(_canonical(found))
+        if compacted(found) != known:
+            own |= {"unit": unit_identity(found), "identity": compacted(found)}
+    if source is not None:
+        own.setdefault(_SCORED_FROM, source)
+    return {**(header.eval.metadata or {}), "proctor": own} if own else header.eval.metadata
 
 
 def _own(header: EvalLog) -> Mapping[str, Any]:

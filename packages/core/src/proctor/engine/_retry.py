@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -19,6 +20,7 @@ from proctor.engine._identity import (
     logged_ingredients,
     logged_options,
     logged_unit,
+    without_scored_copies,
 )
 from proctor.engine._label import labelled
 from proctor.engine._loop import in_loop
@@ -150,12 +152,14 @@ class _Retry:
         self._tell = tell
         self._families: list[list[LogIndex]] = []
         self._held: list[LogIndex] = []
+        self._copies: set[str] = set()
 
     def read(self) -> None:
         """Index the logs and the other attempts at their evaluations, and hold them; blocks."""
         try:
             for name in dict.fromkeys(self._names):
-                if not any(index.location == name for family in self._families for index in family):
+                known = (index.location for family in self._families for index in family)
+                if name not in self._copies and name not in known:
                     self._families.append(self._family(name))
         except BaseException:
             self.release()
@@ -177,22 +181,24 @@ class _Retry:
 
     def _family(self, name: str) -> list[LogIndex]:
         first = self._index(name)
-        unit = logged_unit(first.header)
         others, missing = attempts_of(first.header)
         found = [first]
         for other in others:
-            try:
-                index = self._index(other)
-            except BadLogError:
-                continue  # whatever stands there has no samples to give
-            if unit is not None and logged_unit(index.header) == unit:
-                found.append(index)
+            with suppress(BadLogError):  # whatever stands there has no samples to give
+                found.append(self._index(other))
         own = (first.header.eval.metadata or {}).get("proctor") or {}
         if missing and "reused" not in own:
             gone = ", ".join(missing)
             text = f"{name} goes on from {gone}, which is not there any more: what only that has is run again"
             warn(text, stacklevel=3)
-        return sorted(found, key=lambda index: (index.header.eval.created, index.location))
+        runs = without_scored_copies([index.header for index in found])
+        self._copies.update(index.location for index in found if all(index.header is not run for run in runs))
+        # A copy is of the work of the run that it is a copy of, whatever it is scored with.
+        [run, *_] = [header for header in runs if header.eval.eval_id == first.header.eval.eval_id]
+        unit = logged_unit(run)
+        family = [index for index in found if index.header is run or (unit and logged_unit(index.header) == unit)]
+        family = [index for index in family if index.location not in self._copies]
+        return sorted(family, key=lambda index: (index.header.eval.created, index.location))
 
     def _index(self, location: str) -> LogIndex:
         index = index_eval_log(location, hold=True)

@@ -67,6 +67,10 @@ class Reuse:
         if len(prior) > 254:
             prior = prior[-254:]
         self._logs = list(prior)
+        # A sample that somebody invalidated stands in later attempts and in copies of its log, too.
+        if invalidated := set().union(*(index.invalidated for index in prior)):
+            for index in prior:
+                index.invalidate(invalidated)
         self._epochs = unit.epochs
         self._lazy = isinstance(unit.samples.dataset, IterableDataset)
         self._places: dict[str, int] = {}

@@ -135,7 +135,8 @@ async def _score(job: ScoreJob, options: RunOptions) -> EvalLog:
             file, header = await to_thread.run_sync(_opened, job.path)
             model, roles = log_models(header, job.model, options)
             with use_models(model, roles):
-                scoring = Scoring(job, options, file, header, _scorers(job, header))
+                given = {role: roles[role] for role in options.model_roles}
+                scoring = Scoring(job, options, file, header, _scorers(job, header), given)
                 stack.callback(scoring.close)
                 await scoring.run()
             return await to_thread.run_sync(scoring.write)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
 import anyio
@@ -13,6 +14,7 @@ from proctor.concurrency import tend_gates
 from proctor.contracts import UsageError
 from proctor.engine._edit_scores import log_reducers
 from proctor.engine._errors import eval_error
+from proctor.engine._identity import scored_metadata
 from proctor.engine._isolate import Isolated
 from proctor.engine._options import RunOptions
 from proctor.limits import SampleLimits, begin_limits
@@ -27,10 +29,11 @@ from proctor.log import (
     begin_store,
     begin_transcript,
     kept_reductions,
+    planned_samples,
     span,
     write_edited_log,
 )
-from proctor.model import configure_model_logging
+from proctor.model import Model, configure_model_logging
 from proctor.monitor import Activity, begin_activity
 from proctor.schema import EvalLog, EvalResults, EvalSample, Score, ScoreEvent, SpanBeginEvent, add_usage
 from proctor.scorer import (
@@ -77,15 +80,23 @@ class Scoring:
         file: the log.
         header: its header, which becomes that of the scored log.
         made: the scorers.
+        roles: models that were given to roles in place of the log's.
 
     Raises:
         UsageError: something is no scorer, or has no metric.
     """
 
     def __init__(
-        self, job: ScoreJob, options: RunOptions, file: LogFile, header: EvalLog, made: Sequence[Scorer]
+        self,
+        job: ScoreJob,
+        options: RunOptions,
+        file: LogFile,
+        header: EvalLog,
+        made: Sequence[Scorer],
+        roles: Mapping[str, Model],
     ) -> None:
         self._job, self._options, self._file, self._log = job, options, file, header
+        self._made, self._roles = made, roles
         declared = eval_scorers(made, job.metrics)
         self._keep = job.action == "append"
         former = _former_names(header) if self._keep else []
@@ -216,7 +227,7 @@ class Scoring:
             reductions.extend(self._reductions)
         fresh.early_stopping, fresh.logged_samples = former.early_stopping, former.logged_samples
         fresh.metadata = former.metadata
-        self._outcomes.complete(fresh, former.total_samples or None)
+        self._outcomes.complete(fresh, former.total_samples or planned_samples(log.eval))
         log.results = fresh
         self._declare(log)
         try:
@@ -237,6 +248,10 @@ class Scoring:
             for one in kept:
                 one.metrics = spec.metrics
         spec.metrics = None
+        replaced = self._made if not kept else ()
+        path, output = self._job.path, self._job.output
+        copy_of = None if output is None or output == path else PurePath(path).name
+        spec.metadata = scored_metadata(log, replaced, self._roles, copy_of)
         spec.scorers = [*kept, *self._declared]
 
 

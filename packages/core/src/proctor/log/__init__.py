@@ -25,7 +25,7 @@ from proctor.log._log_file import LogFile, SampleNotFoundError
 from proctor.log._manifest import write_log_dir_manifest
 from proctor.log._memory_store import MemoryStore
 from proctor.log._open import open_log
-from proctor.log._outcomes import Outcomes, error_kind
+from proctor.log._outcomes import Outcomes, error_kind, planned_samples
 from proctor.log._patience import Patience
 from proctor.log._push import Pushed, push_spill
 from proctor.log._read import (
@@ -183,6 +183,7 @@ __all__ = [
     "now_iso",
     "now_iso_seconds",
     "open_log",
+    "planned_samples",
     "push_spill",
     "read_eval_log",
     "read_eval_log_sample",

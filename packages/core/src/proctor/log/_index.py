@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from proctor.contracts import LogBusyError, LogLease, LogStore, UsageError
@@ -50,6 +50,8 @@ class LogIndex:
         self._lease = lease
         # By the name of the member: the place of its record, attempts (14 bits), state (2 bits).
         self._known: dict[str, int] = {}
+        self.invalidated: set[str] = set()
+        """The uuids of its samples that must not count."""
         if isinstance(file, EvalFile):
             self.header = file.header(reductions=False)
             self._index_zip(file)
@@ -87,6 +89,14 @@ class LogIndex:
             SampleNotFoundError: the log does not have it.
         """
         return self._file.sample(id, epoch)
+
+    def invalidate(self, uuids: Collection[str]) -> None:
+        """Take the samples with these uuids for invalidated, too: copies of what was invalidated in another log."""
+        for row in self.rows():
+            name = sample_name(row["id"], row["epoch"])
+            packed = self._known.get(name)
+            if row.get("uuid") in uuids and packed is not None and packed & 3 == 0:
+                self._known[name] = packed | _STATES.index("invalidated")
 
     def location_from(self, folder: str) -> str:
         """The location as a log in ``folder`` names it: without the folder when they share it, for both may move."""
@@ -182,15 +192,21 @@ class LogIndex:
 
     def _note(self, name: str, place: int, row: Mapping[str, Any]) -> None:
         attempts = min(1 + (row.get("retries") or 0), _MOST)
-        self._known[name] = place << 16 | attempts << 2 | _STATES.index(_state(row))
+        state = _state(row)
+        self._known[name] = place << 16 | attempts << 2 | _STATES.index(state)
+        if state == "invalidated" and row.get("uuid"):
+            self.invalidated.add(row["uuid"])
 
     def _look_for_invalidated(self, file: EvalFile) -> None:
         """Summaries do not say it, so the samples must; only those of a log some of whose samples are."""
         for name, packed in self._known.items():
             if packed & 3 == 0:
                 raw = file.zip.content(file.zip.at(packed >> 16))
-                if b'"invalidation"' in raw and decode(raw).get("invalidation") is not None:
-                    self._known[name] = packed | _STATES.index("invalidated")
+                if b'"invalidation"' not in raw or (sample := decode(raw)).get("invalidation") is None:
+                    continue
+                self._known[name] = packed | _STATES.index("invalidated")
+                if sample.get("uuid"):
+                    self.invalidated.add(sample["uuid"])
 
 
 def sample_name(id: int | str, epoch: int) -> str:

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from proctor.schema import EvalError, EvalResults, EvalSample, EvalSampleSummary, own_metadata
+from proctor.schema import EvalError, EvalResults, EvalSample, EvalSampleSummary, EvalSpec, own_metadata
 
-__all__ = ["CANCELLED", "Outcomes", "cut_short", "error_kind"]
+__all__ = ["CANCELLED", "Outcomes", "cut_short", "error_kind", "planned_samples"]
 
 _CUT_SHORT = frozenset({"content_filter", "max_tokens", "model_length"})  # replies that are scored but were not whole
 _NO_SCORE = "no_score"  # the scorer returned None
@@ -108,6 +108,16 @@ class Outcomes:
         if total > self.recorded:
             reasons["not_run"] = total - self.recorded
         return reasons
+
+
+def planned_samples(spec: EvalSpec) -> int:
+    """How many samples a run was to have, samples times epochs, as far as its log says."""
+    dataset, limit = spec.dataset, spec.config.limit
+    if dataset.sample_ids is not None:
+        count = len(dataset.sample_ids)
+    else:
+        count = len(range(dataset.samples or 0)[slice(*limit) if isinstance(limit, list) else slice(limit)])
+    return count * (spec.config.epochs or 1)
 
 
 def _kind(sample: EvalSample | EvalSampleSummary) -> str | None:

@@ -17,7 +17,7 @@ from proctor.log._layout import header_json, json_log, start_json
 from proctor.log._location import store_for
 from proctor.log._log_file import LogFile
 from proctor.log._open import open_log
-from proctor.log._outcomes import Outcomes
+from proctor.log._outcomes import Outcomes, planned_samples
 from proctor.log._rewrite import copy_members
 from proctor.log._summary import summarise
 from proctor.log._writer import in_order
@@ -29,7 +29,6 @@ from proctor.schema import (
     EvalResults,
     EvalSample,
     EvalSampleSummary,
-    EvalSpec,
     ModelUsage,
     add_usage,
 )
@@ -179,7 +178,7 @@ def _whole_samples(file: JsonFile) -> Iterator[EvalSample]:
 
 def _closed(log: EvalLog, summaries: Sequence[EvalSampleSummary], rescore: Rescore | None) -> EvalLog:
     log.status = "error"
-    planned = _planned(log.eval)
+    planned = planned_samples(log.eval)
     if log.eval.dataset.sample_ids is None:  # readers that go by the header would find no sample
         log.eval.dataset.sample_ids = in_order(dict.fromkeys(row.id for row in summaries))
     log.error = EvalError(message=_MESSAGE, traceback=_TRACE, traceback_ansi=_TRACE)
@@ -195,16 +194,6 @@ def _closed(log: EvalLog, summaries: Sequence[EvalSampleSummary], rescore: Resco
         stats.model_usage = _total(row.model_usage for row in summaries)
         stats.role_usage = _total(row.role_usage for row in summaries)
     return log
-
-
-def _planned(spec: EvalSpec) -> int:
-    """How many samples the run was to have, as far as the log says."""
-    dataset, limit = spec.dataset, spec.config.limit
-    if dataset.sample_ids is not None:
-        count = len(dataset.sample_ids)
-    else:
-        count = len(range(dataset.samples or 0)[slice(*limit) if isinstance(limit, list) else slice(limit)])
-    return count * (spec.config.epochs or 1)
 
 
 def _count(results: EvalResults, summaries: Sequence[EvalSampleSummary], planned: int) -> None:

@@ -15,6 +15,7 @@ from proctor.engine import (
     logged_ingredients,
     logged_unit,
     resume_plan,
+    without_scored_copies,
 )
 from proctor.log import LogIndex, index_eval_log
 from proctor.schema import EvalLog
@@ -79,13 +80,14 @@ class SetPlan:
 def make_set_plan(units: Sequence[Unit], folder: Folder) -> SetPlan:
     """Match ``units`` with the logs in ``folder``; the indices of incomplete logs are read. Blocks."""
     logs: dict[str, list[EvalLog]] = {}
-    for log in folder.logs:
+    attempts = without_scored_copies(folder.logs)
+    for log in attempts:
         logs.setdefault(logged_unit(log) or "", []).append(log)
     wanted = {unit.id for unit in units}
     # Logs of a task and model with a configuration that nobody wants now. Only a unit without logs can be their
     # successor: where there are some, the change was made, and agreed to, before.
     former: dict[tuple[str, str], list[EvalLog]] = {}
-    for log in folder.logs:
+    for log in attempts:
         if logged_unit(log) not in wanted:
             former.setdefault((log.eval.task, log.eval.model), []).append(log)
     damaged: dict[str, Alien] = {}
@@ -101,10 +103,10 @@ def make_set_plan(units: Sequence[Unit], folder: Folder) -> SetPlan:
 def _row(unit: Unit, logs: Sequence[EvalLog], former: Sequence[EvalLog], damaged: dict[str, Alien]) -> SetUnit:
     if not logs and former:
         return SetUnit(unit, "changed", tuple(former), changes=tuple(_changes(former[0], unit)))
-    for log in logs:
-        if _covers(log, unit):
-            others = [other for other in logs if other is not log]
-            return SetUnit(unit, "complete", (log, *others), done=unit.total or _total(log))
+    complete = next((log for log in logs if _covers(log, unit)), None)
+    # What was invalidated in one log may stand in another: only the samples tell.
+    if complete is not None and not any(log.invalidated for log in logs):
+        return _complete(unit, complete, logs)
     try:
         prior = [index for log in reversed(logs) if (index := _indexed(log, damaged)) is not None]
     except LogBusyError:
@@ -113,6 +115,8 @@ def _row(unit: Unit, logs: Sequence[EvalLog], former: Sequence[EvalLog], damaged
         return SetUnit(unit, "new")
     kept = tuple(log for log in logs if log.location not in damaged)
     plan = resume_plan(unit, prior)
+    if complete is not None and not plan.why["invalidated"]:
+        return _complete(unit, complete, logs)
     return SetUnit(
         unit,
         "resumes",
@@ -121,6 +125,11 @@ def _row(unit: Unit, logs: Sequence[EvalLog], former: Sequence[EvalLog], damaged
         why={str(reason): count for reason, count in plan.why.items()},
         prior=tuple(prior),
     )
+
+
+def _complete(unit: Unit, log: EvalLog, logs: Sequence[EvalLog]) -> SetUnit:
+    others = [other for other in logs if other is not log]
+    return SetUnit(unit, "complete", (log, *others), done=unit.total or _total(log))
 
 
 def _indexed(log: EvalLog, damaged: dict[str, Alien]) -> LogIndex | None:
