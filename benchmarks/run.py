@@ -12,6 +12,7 @@ from bench_support import Figure, committed, save, show
 NAMES = (
     "imports",
     "startup",
+    "plugins",
     "http_throughput",
     "bedrock",
     "in_process",

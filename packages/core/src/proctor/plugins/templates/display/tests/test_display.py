@@ -22,7 +22,6 @@ def test_a_run_is_shown_from_its_plan_to_its_results(tmp_path: Path, capsys: pyt
 
     shown = capsys.readouterr().out
     assert "greeting mock/model: 1 samples\n" in shown
-    assert "1 of 1 samples" in shown
     assert "includes accuracy 1.000, 1 of 1 scored\n" in shown
     assert f"log: {tmp_path}" in shown
 
