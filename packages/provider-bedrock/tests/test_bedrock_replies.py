@@ -150,9 +150,12 @@ def test_citations_come_with_their_text() -> None:
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=4,
 )
 KEYS = st.sampled_from(["output", "message", "content", "stopReason", "usage", "toolUse", "text", "reasoningContent"])
-BODIES = st.recursive(JSON, lambda inner: st.dictionaries(KEYS, inner, max_size=4) | st.lists(inner, max_size=2))
+BODIES = st.recursive(
+    JSON, lambda inner: st.dictionaries(KEYS, inner, max_size=4) | st.lists(inner, max_size=2), max_leaves=8
+)
 
 
 @given(st.dictionaries(KEYS, BODIES))
