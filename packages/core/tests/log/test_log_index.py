@@ -145,3 +145,21 @@ def test_what_is_no_log_says_so(tmp_path: Path) -> None:
         index_eval_log(tmp_path / "alien.eval")
     with pytest.raises(UsageError, match="there is no log at"):
         index_eval_log(tmp_path / "nothing.eval")
+
+
+def test_a_torn_log_that_is_held_here_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a log that lacks its end, bytes that are no log, and a folder
+    whole = Path(_log(tmp_path, "eval", *(sample(id) for id in range(1, 9)))).read_bytes()
+    path = tmp_path / "torn.eval"
+    path.write_bytes(whole[:-40])
+    (tmp_path / "bytes.eval").write_bytes(b"no log")
+    (tmp_path / "folder.eval").mkdir()
+    monkeypatch.setattr("proctor.log._steady._wait", lambda seconds: pytest.fail("it waits for itself"))
+    # when they are held for a resume, what is torn is not taken for what another process is about to write
+    index = index_eval_log(path, hold=True)
+    assert len(index) == 8
+    index.release()
+    with pytest.raises(UsageError, match=r"neither a ZIP archive nor a JSON object \(its first"):
+        index_eval_log(tmp_path / "bytes.eval", hold=True)
+    with pytest.raises(UsageError, match="is a folder"):
+        index_eval_log(tmp_path / "folder.eval", hold=True)

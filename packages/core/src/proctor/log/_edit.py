@@ -13,6 +13,7 @@ from typing import Any
 
 from proctor.contracts import LogBusyError, LogLease, UsageError
 from proctor.log._eval_file import EvalFile
+from proctor.log._hold import hold_log
 from proctor.log._json import decode
 from proctor.log._json_file import JsonFile
 from proctor.log._list import EvalLogInfo
@@ -173,9 +174,7 @@ def hold_eval_log(location: str, *, sleep: Callable[[float], object] = time.slee
     store, name = store_for(location)
     for left in reversed(range(_HOLDS)):
         try:
-            return store.hold(name)
-        except FileNotFoundError as error:
-            raise UsageError(f"there is no log at {location}; `proctor log list` shows those there are.") from error
+            return hold_log(store, name, location)
         except LogBusyError:
             if not left or _under_way(location):
                 raise

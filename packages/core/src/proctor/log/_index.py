@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 from proctor.contracts import LogBusyError, LogLease, LogStore, UsageError
 from proctor.log._encode import encode_sample
 from proctor.log._eval_file import EvalFile
+from proctor.log._hold import hold_log
 from proctor.log._json import decode
 from proctor.log._json_file import JsonFile
 from proctor.log._layout import sample_member
@@ -112,7 +113,7 @@ class LogIndex:
         """
         if self._lease is not None:
             return
-        self._lease = _hold(self._store, self._name, self.location)
+        self._lease = hold_log(self._store, self._name, self.location)
         if self._store.stat(self._name).etag != self._file.etag:
             self.release()
             raise UsageError(f"{self.location} has changed since it was read. Try again.")
@@ -240,7 +241,7 @@ def index_eval_log(location: str | os.PathLike[str], *, hold: bool = False) -> L
     lease = None
     try:
         if hold:
-            lease = _hold(store, name, place)
+            lease = hold_log(store, name, place)
         elif store.live(name):
             raise LogBusyError(name)
         return LogIndex(place, store, name, open_log(place), lease)
@@ -250,10 +251,3 @@ def index_eval_log(location: str | os.PathLike[str], *, hold: bool = False) -> L
         if isinstance(error, FileNotFoundError):
             raise UsageError(f"there is no log at {place}.") from error
         raise
-
-
-def _hold(store: LogStore, name: str, location: str) -> LogLease:
-    try:
-        return store.hold(name)
-    except FileNotFoundError as error:
-        raise UsageError(f"there is no log at {location}.") from error

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from proctor.contracts import LogStore, Stat
+from proctor.log._hold import held_here
 from proctor.log._zip_read import BadLogError
 
 __all__ = ["steadily"]
@@ -47,7 +48,7 @@ def steadily(
         try:
             return read(stat)
         except BadLogError:
-            written = store.live(name)
+            written = store.live(name) and not held_here(store, name)
             now = store.stat(name)  # after the lock: a writer that let go of it in between has changed the log
             if not written and now.etag == stat.etag:
                 if salvage is None:
@@ -60,7 +61,7 @@ def steadily(
     except BadLogError as error:
         if salvage is not None:
             return salvage(stat)
-        raise BadLogError(f"{error} It is being written now: read it again in a moment.") from error
+        raise BadLogError(f"{error}; it is being written now: read it again in a moment") from error
 
 
 def _wait(seconds: float) -> None:
