@@ -256,6 +256,12 @@ def test_json_and_a_display_do_not_go_together(engine: Engine, capsys: pytest.Ca
     assert "leave one of the two out" in capsys.readouterr().err
 
 
+def test_json_goes_before_the_display_of_the_environment(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROCTOR_DISPLAY", "plain")  # in a .env file it holds for every call
+    main(["eval", "q.py", "--json"])
+    assert engine.told[0][2]["display"] == "none"
+
+
 def _a_unit(total: int | None, epochs: int, label: str = "") -> SimpleNamespace:
     model = SimpleNamespace(name="a/b")
     return SimpleNamespace(id="ab12", name="quiz", label=label, model=model, total=total, epochs=epochs)

@@ -47,7 +47,7 @@ def _run(tasks: Sequence[str], as_json: bool, **given: Any) -> int:
             "`proctor eval FILE --model PROVIDER/MODEL`. `proctor list tasks` shows the tasks of this folder."
         )
     if as_json:
-        for_machines(options)
+        for_machines(options, given)
     from proctor.engine import run
 
     with own_output(as_json):

@@ -47,7 +47,7 @@ def _run(tasks: Sequence[str], as_json: bool, **given: Any) -> int:
             "`proctor eval-set FILE... --model PROVIDER/MODEL --log-dir DIR`."
         )
     if as_json:
-        for_machines(options)
+        for_machines(options, given)
     dry = bool(options.get("dry_run"))
     shown: list[SetPlan] = []
 

@@ -41,7 +41,7 @@ _REASONS: Mapping[str, str] = {
 def _run(logs: Sequence[str], as_json: bool, force: bool, **given: Any) -> int:
     options = merged_options(given)
     if as_json:
-        for_machines(options)
+        for_machines(options, given)
     dry = bool(options.get("dry_run"))
     plans: list[Resumed] = []
 

@@ -85,15 +85,19 @@ def merged_options(given: Mapping[str, Any]) -> dict[str, Any]:
     return options | said
 
 
-def for_machines(options: dict[str, Any]) -> None:
+def for_machines(options: dict[str, Any], given: Mapping[str, Any]) -> None:
     """Take standard output from the screen, for ``--json``.
+
+    Args:
+        options: of the run, which are changed.
+        given: those of the command line: a screen that only the environment names gives way.
 
     Raises:
         UsageError: a screen was asked for.
     """
-    if options.get("display") not in (None, "none"):
+    if given.get("display") not in (None, "none"):
         raise UsageError(
-            f"--json needs standard output for itself, but --display {options['display']} was asked for: "
+            f"--json needs standard output for itself, but --display {given['display']} was asked for: "
             "leave one of the two out."
         )
     options["display"] = "none"
