@@ -51,7 +51,7 @@ def _bare(url: str) -> float:
 
 def _proctor(url: str) -> tuple[float, float, float, float]:
     with folder() as logs:
-        done = evaluate(logs, *ARGUMENTS, BEDROCK_BASE_URL=url, **ACCOUNT)
+        done = evaluate(logs, *ARGUMENTS, one_core=False, BEDROCK_BASE_URL=url, **ACCOUNT)
         sampling = sampling_seconds(the_log(logs))
     return sampling, done.wall - sampling, done.cpu, done.peak
 
