@@ -78,6 +78,7 @@ class Client:
             max_pool_connections=_CONNECTIONS,
             tcp_keepalive=True,  # a reply may take longer than routers remember a silent connection
             retries={"mode": "standard", "total_max_attempts": 1},  # the core retries
+            parameter_validation=False,  # a seventh of what a call costs; Bedrock checks again, in its own words
             user_agent_extra="proctor",
             **settings,
         )
