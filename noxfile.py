@@ -242,7 +242,7 @@ def fresh_python(session: nox.Session, name: str, *wheels: str) -> str:
     """The interpreter of a new environment of its own that holds ``wheels`` and what they need; uv must be there."""
     home = ROOT / ".nox" / name
     python = str(home / "bin" / "python")
-    session.run("uv", "venv", "--quiet", "--clear", "--python", sys.executable, str(home))
+    session.run("uv", "venv", "--quiet", "--clear", "--seed", "--python", sys.executable, str(home))
     session.run("uv", "pip", "install", "--quiet", "--python", python, "-c", "requirements/test.txt", *wheels)
     return python
 
@@ -264,7 +264,8 @@ def scaffold(session: nox.Session) -> None:
     """What `proctor plugins new` writes, in an environment of wheels only (args: kinds; --faults N; --quick)."""
     session.install("-r", "requirements/lint.txt", "build", "hatchling", "uv")
     python = fresh_python(session, "scaffold-fresh", *build_wheels(session, "core", "testkit"))
-    session.run("python", "tests/scaffold/prove.py", "--python", python, *session.posargs)
+    page = () if session.posargs else ("--page", "docs/writing-a-plugin.md")
+    session.run("python", "tests/scaffold/prove.py", "--python", python, *page, *session.posargs)
 
 
 @nox.session

@@ -1,13 +1,16 @@
 """Prove that what ``proctor plugins new`` writes works, as somebody has it who installed wheels and has no checkout.
 
 For each kind: the package is written in an empty folder, checked by ruff and mypy, installed, and found; its tests are
-green, and with each fault of ``faults.py`` planted in it exactly the checks fail that are named there.
+green, and with each fault of ``faults.py`` planted in it exactly the checks fail that are named there. Last, what
+the page about writing a plugin tells people to type is typed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -103,6 +106,18 @@ def plant(env: Environment, fault: Fault, package: Path, name: str, options: Seq
     print(f"{fault.kind}, {fault.what}: fails in {', '.join(sorted(failed))}", flush=True)
 
 
+def follow(env: Environment, page: Path) -> None:
+    """Type what a page says, block by block, in one shell in an empty folder."""
+    blocks = re.findall(r"^```sh\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    folder = env.folder / "tutorial"
+    folder.mkdir()
+    path = f"PATH={env.python.parent}{os.pathsep}{os.environ['PATH']}"
+    said = run("env", path, "sh", "-ec", "".join(blocks), cwd=folder).stdout
+    if "FAILED tests/test_conformance.py" not in said:
+        sys.exit(f"{page.name}: the fault that it plants is seen by no check:\n{said[-6000:]}")
+    print(f"{page.name}: {len(blocks)} blocks", flush=True)
+
+
 def look_at(env: Environment, package: Path) -> None:
     """Style and types, by the settings in the package's own project file."""
     run("ruff", "check", "-q", ".", cwd=package)
@@ -115,6 +130,7 @@ def main() -> None:
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(KINDS)}; all by default")
     parser.add_argument("--python", type=Path, required=True, help="the interpreter of the fresh environment")
     parser.add_argument("--faults", type=int, metavar="N", help="plant so many of each kind's faults; all by default")
+    parser.add_argument("--page", type=Path, help="then type what this page says")
     parser.add_argument("--quick", action="store_true", help="without the checks that take more than a few seconds")
     options = parser.parse_args()
     kinds = options.kinds or KINDS
@@ -125,6 +141,8 @@ def main() -> None:
         env = Environment(options.python.absolute(), Path(folder))
         for kind in kinds:
             prove(env, kind, [fault for fault in FAULTS if fault.kind == kind][: options.faults], marks)
+        if options.page:
+            follow(env, options.page)
 
 
 if __name__ == "__main__":
