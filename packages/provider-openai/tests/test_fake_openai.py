@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import httpx2
 import pytest
 
-from proctor_testkit import FakeOpenAI
+from proctor_testkit import FakeOpenAI, WaitForm
 
 openai = pytest.importorskip("openai", exc_type=ImportError)
 
@@ -43,6 +44,84 @@ def test_it_reads_a_response(server: FakeOpenAI, client: openai.OpenAI) -> None:
     assert [item.type for item in said.output] == ["reasoning", "message", "function_call"]
     assert said.status == "completed"
     said.model_validate(said.model_dump(), strict=True)
+
+
+def test_it_streams_a_chat_completion(server: FakeOpenAI, client: openai.OpenAI) -> None:
+    server.say("Four, I think.", calls=[("weather", {"city": "Bern"}), ("weather", {"city": "Rome"})])
+    server.drip(0.0001)
+    ask = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "?"}]}
+
+    with client.chat.completions.stream(**ask, stream_options={"include_usage": True}) as stream:
+        said = stream.get_final_completion()
+    with client.chat.completions.stream(**ask) as stream:
+        dripped = stream.get_final_completion()
+
+    message = said.choices[0].message
+    assert message.content == "Four, I think."
+    assert [call.function.arguments for call in message.tool_calls] == ['{"city": "Bern"}', '{"city": "Rome"}']
+    assert said.choices[0].finish_reason == "tool_calls"
+    assert said.usage.total_tokens == 30
+    assert dripped.choices[0].message.content == "The answer is 4."
+    assert dripped.usage is None
+
+
+def test_it_streams_a_response(server: FakeOpenAI, client: openai.OpenAI) -> None:
+    server.say("Four, I think.", reasoning="Two and two.", calls=[("weather", {"city": "Bern"})])
+    with client.responses.stream(model="o3", input="?") as stream:
+        deltas = [event.delta for event in stream if event.type == "response.output_text.delta"]
+        said = stream.get_final_response()
+
+    assert "".join(deltas) == said.output_text == "Four, I think."
+    assert [item.type for item in said.output] == ["reasoning", "message", "function_call"]
+    assert said.output[2].arguments == '{"city": "Bern"}'
+    assert said.usage.total_tokens == 30
+
+
+def test_a_stream_that_is_cut_or_goes_silent_is_an_error(server: FakeOpenAI, client: openai.OpenAI) -> None:
+    server.break_off(3)
+    server.break_off(3, stall=True)
+    server.stall(halfway=True)
+    ask = {"model": "m", "messages": []}
+
+    for _ in range(2):
+        got = []
+        stream = client.with_options(timeout=0.5).chat.completions.create(**ask, stream=True)
+        with pytest.raises((openai.APIError, httpx2.TransportError)):
+            for chunk in stream:
+                got.append(chunk)  # noqa: PERF402 - what came before the end counts
+        assert len(got) == 3
+    with pytest.raises(openai.APITimeoutError):
+        client.with_options(timeout=0.5).chat.completions.create(**ask)
+
+
+def test_a_schedule_of_statuses_is_kept(server: FakeOpenAI, client: openai.OpenAI) -> None:
+    server.schedule(429, 200, 503)
+
+    assert [_status(client) for _ in range(4)] == [429, 200, 503, 200]
+
+
+def _status(client: openai.OpenAI) -> int:
+    try:
+        status: int = client.chat.completions.with_raw_response.create(model="m", messages=[]).status_code
+    except openai.APIStatusError as error:
+        return int(error.status_code)
+    return status
+
+
+@pytest.mark.parametrize(
+    ("form", "header", "value"),
+    [("seconds", "retry-after", "2"), ("milliseconds", "retry-after-ms", "2000"), ("text", "retry-after", None)],
+)
+def test_a_refusal_says_how_long_to_wait(
+    server: FakeOpenAI, client: openai.OpenAI, form: WaitForm, header: str, value: str | None
+) -> None:
+    server.fail(429, wait=2, form=form)
+
+    with pytest.raises(openai.RateLimitError) as raised:
+        client.chat.completions.create(model="m", messages=[])
+
+    assert raised.value.response.headers.get(header) == value
+    assert ("try again in 2s" in str(raised.value)) == (form == "text")
 
 
 @pytest.mark.parametrize(

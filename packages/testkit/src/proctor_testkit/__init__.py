@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from proctor_testkit._model_suite import FakeServer, ModelProviderSuite
     from proctor_testkit._network import OutsideNetworkError, loopback_only
     from proctor_testkit._observer_suite import ObserverSuite
-    from proctor_testkit._openai_server import FakeOpenAI
+    from proctor_testkit._openai_server import FakeOpenAI, Garbled, WaitForm
     from proctor_testkit._sandbox_suite import SandboxSuite
     from proctor_testkit._scripted_server import FakeRequest
     from proctor_testkit._suite import Check, Suite, check
@@ -26,6 +26,7 @@ __all__ = [
     "FakeRequest",
     "FakeServer",
     "FaultProxy",
+    "Garbled",
     "LogStoreSuite",
     "ModelProviderSuite",
     "ObserverSuite",
@@ -33,6 +34,7 @@ __all__ = [
     "ProxiedRequest",
     "SandboxSuite",
     "Suite",
+    "WaitForm",
     "check",
     "loopback_only",
 ]
@@ -46,6 +48,7 @@ _HOME = {
     "FakeRequest": "_scripted_server",
     "FakeServer": "_model_suite",
     "FaultProxy": "_fault_proxy",
+    "Garbled": "_openai_server",
     "LogStoreSuite": "_log_store_suite",
     "ModelProviderSuite": "_model_suite",
     "ObserverSuite": "_observer_suite",
@@ -53,6 +56,7 @@ _HOME = {
     "ProxiedRequest": "_fault_proxy",
     "SandboxSuite": "_sandbox_suite",
     "Suite": "_suite",
+    "WaitForm": "_openai_server",
     "check": "_suite",
     "loopback_only": "_network",
 }

@@ -96,10 +96,6 @@ class FakeBedrock(ScriptedServer):
         """Send one message of the next stream with a bit turned over."""
         self._steps.append(Step(more={"corrupt": at}))
 
-    def break_off(self, after: int = 2, *, stall: bool = False) -> None:
-        """Send only the first messages of the next stream; then close the connection, or go silent."""
-        self._steps.append(Step(break_off=after, then_stall=stall))
-
     def _respond(self, step: Step, said: Reply, request: FakeRequest) -> Step:
         """The reply as a body or as an event stream, by the request's path; or why there is none."""
         signed = request.headers.get("authorization", "")

@@ -18,6 +18,9 @@ from typing import Any, Self, TypeAlias
 
 __all__ = ["FakeRequest", "Reply", "ScriptedServer", "Step"]
 
+_DROP = 48
+"""Bytes that drip at once."""
+
 Reply: TypeAlias = dict[str, Any]
 """What a model says, in no protocol yet: what a server's ``answer`` makes."""
 
@@ -45,6 +48,7 @@ class Step:
         reset: reset the connection in place of an answer.
         break_off: of a reply in pieces, send only so many ...
         then_stall: ... and go silent after them, instead of the end.
+        drip: send a few bytes at a time, so many seconds apart.
         more: what the protocol's own server wants to know.
     """
 
@@ -57,6 +61,7 @@ class Step:
     reset: bool = False
     break_off: int | None = None
     then_stall: bool = False
+    drip: float | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -103,9 +108,17 @@ class ScriptedServer(ABC):
         """Answer the next request with exactly these bytes."""
         self._steps.append(Step(status, headers or {}, body))
 
-    def stall(self) -> None:
-        """Take the next request and never answer it."""
-        self._steps.append(Step(stall=True))
+    def stall(self, *, halfway: bool = False) -> None:
+        """Take the next request and never answer it, or only the first half of the answer."""
+        self._steps.append(Step(drop=True, then_stall=True) if halfway else Step(stall=True))
+
+    def drip(self, seconds: float = 0.005) -> None:
+        """Send the next answer a few bytes at a time, so many seconds apart: it is whole, and takes its time."""
+        self._steps.append(Step(drip=seconds))
+
+    def break_off(self, after: int = 2, *, stall: bool = False) -> None:
+        """Send only the first messages of the next stream; then close the connection, or go silent (``stall``)."""
+        self._steps.append(Step(break_off=after, then_stall=stall))
 
     def drop(self) -> None:
         """Close the connection in the middle of the next answer."""
@@ -211,9 +224,11 @@ class ScriptedServer(ABC):
             whole = b"".join(pieces)
             pieces = [whole[: len(whole) // 2]]
         writer.write(self._head(made))
-        for piece in pieces:
+        for piece in pieces if made.drip is None else _drops(pieces):
             writer.write(piece)
             await writer.drain()
+            if made.drip is not None:
+                await asyncio.sleep(made.drip)
         if made.then_stall:
             await reader.read()
         return not cut
@@ -238,6 +253,11 @@ class ScriptedServer(ABC):
             f"{name}: {value}\r\n" for name, value in lines.items()
         )
         return start.encode("latin-1") + b"\r\n"
+
+
+def _drops(pieces: Sequence[bytes]) -> list[bytes]:
+    whole = b"".join(pieces)
+    return [whole[start : start + _DROP] for start in range(0, len(whole), _DROP)]
 
 
 def _framed(made: Step, request: FakeRequest) -> list[bytes]:
