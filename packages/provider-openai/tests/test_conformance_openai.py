@@ -9,10 +9,12 @@ import pytest
 
 from proctor_testkit import FakeOpenAI, ModelProviderSuite
 
+ALL = frozenset({"usage", "max_tokens", "server", "tools", "retry_after_date", "retry_after_ms", "faults"})
+
 
 class TestChat(ModelProviderSuite):
     model = "openai/gpt-4o-mini"
-    capabilities: ClassVar[frozenset[str]] = frozenset({"usage", "max_tokens", "server"})
+    capabilities: ClassVar[frozenset[str]] = ALL
 
     @pytest.fixture
     def server(self) -> Iterator[FakeOpenAI]:
@@ -22,6 +24,7 @@ class TestChat(ModelProviderSuite):
 
 class TestResponses(TestChat):
     model_args: ClassVar[dict[str, object]] = {"responses_api": True}
+    capabilities: ClassVar[frozenset[str]] = ALL | {"reasoning"}
 
 
 class TestService(TestChat):

@@ -45,7 +45,7 @@ class Faulty(ModelAPI):
 
 @pytest.fixture(autouse=True)
 def _the_faulty_one(monkeypatch):
-    import proctor_testkit._model_suite as suite
+    import proctor_testkit._model_checks as suite
     from proctor.schema import GenerateConfig
     def make(name, **kwargs):
         return Model(Faulty(name, config=GenerateConfig()), GenerateConfig(), name)

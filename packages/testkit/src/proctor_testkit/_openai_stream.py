@@ -64,7 +64,11 @@ def response_events(body: Mapping[str, Any]) -> list[bytes]:
 
 def _item_events(index: int, item: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     where = {"item_id": item["id"], "output_index": index}
-    empty = {"message": {"content": []}, "reasoning": {"summary": []}, "function_call": {"arguments": ""}}
+    empty: dict[str, dict[str, Any]] = {
+        "message": {"content": []},
+        "reasoning": {"summary": []},
+        "function_call": {"arguments": ""},
+    }
     started = {**item, **empty[item["type"]]}
     if "status" in item:
         started["status"] = "in_progress"

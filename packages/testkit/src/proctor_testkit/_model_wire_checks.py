@@ -1,0 +1,104 @@
+"""Checks of model providers: what goes over the wire, and what a failure means."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from proctor.contracts import CallRecord, Retry, current_call
+from proctor_testkit._model_checks import FakeServer, ModelChecks
+from proctor_testkit._suite import check
+
+__all__ = ["WireChecks"]
+
+
+class WireChecks(ModelChecks):
+    """One request each, whatever becomes of it."""
+
+    @check("model.one_request", needs="server")
+    async def test_a_call_is_exactly_one_request(self, server: FakeServer) -> None:
+        async with self.made(server) as model:
+            await self.ask(model.api)
+
+        assert len(server.requests) == 1
+
+    @check("model.raw_call", needs="server")
+    async def test_it_hands_over_the_raw_call_without_its_credential(self, server: FakeServer) -> None:
+        record = CallRecord()
+        token = current_call.set(record)
+
+        async with self.made(server) as model:
+            await self.ask(model.api)
+        current_call.reset(token)
+
+        assert isinstance(record.request, dict)
+        assert record.response is not None
+        assert self.api_key is None or self.api_key not in f"{record.request} {record.response} {record.headers}"
+
+    @check("model.no_retry", needs="server")
+    @pytest.mark.parametrize(
+        ("status", "kind"), [(401, "permanent"), (400, "permanent"), (429, "rate_limit"), (500, "transient")]
+    )
+    async def test_a_failure_is_one_request_and_is_classified(self, server: FakeServer, status: int, kind: str) -> None:
+        server.fail(status)
+
+        async with self.made(server) as model:
+            with pytest.raises(Exception) as raised:
+                await self.ask(model.api)
+            retry = model.api.classify(raised.value)
+
+        assert len(server.requests) == 1
+        assert retry.kind == kind
+        assert self.api_key is None or self.api_key not in f"{raised.value!r} {raised.value}"
+
+    @check("model.retry_after", needs="server")
+    async def test_it_reads_how_long_to_wait(self, server: FakeServer) -> None:
+        server.fail(429, headers={"retry-after": "7"})
+
+        async with self.made(server) as model:
+            with pytest.raises(Exception) as raised:
+                await self.ask(model.api)
+            retry = model.api.classify(raised.value)
+
+        assert retry == Retry("rate_limit", after=7.0)
+
+    @check("model.retry_after_date", needs="server retry_after_date")
+    async def test_it_reads_until_when_to_wait(self, server: FakeServer) -> None:
+        until = datetime.now(UTC) + timedelta(seconds=100)
+        server.fail(429, headers={"retry-after": format_datetime(until, usegmt=True)})
+
+        assert 60 < (await self._asked_wait(server) or 0.0) <= 100
+
+    @check("model.retry_after_ms", needs="server retry_after_ms")
+    async def test_it_reads_how_many_milliseconds_to_wait(self, server: FakeServer) -> None:
+        server.fail(429, headers={"retry-after-ms": "1500"})
+
+        assert await self._asked_wait(server) == 1.5
+
+    @check("model.no_wait", needs="server")
+    async def test_it_makes_up_no_wait(self, server: FakeServer) -> None:
+        server.fail(429)
+
+        assert await self._asked_wait(server) is None
+
+    async def _asked_wait(self, server: FakeServer) -> float | None:
+        async with self.made(server) as model:
+            with pytest.raises(Exception) as raised:
+                await self.ask(model.api)
+            return model.api.classify(raised.value).after
+
+    @check("model.raw_failure", needs="server")
+    async def test_it_hands_over_the_raw_call_of_a_failure(self, server: FakeServer) -> None:
+        server.fail(500)
+        record = CallRecord()
+        token = current_call.set(record)
+
+        async with self.made(server) as model:
+            with pytest.raises(Exception):  # noqa: B017 - the provider's own
+                await self.ask(model.api)
+        current_call.reset(token)
+
+        assert isinstance(record.request, dict)
+        assert self.api_key is None or self.api_key not in f"{record.request} {record.response} {record.headers}"
