@@ -12,7 +12,10 @@ from proctor_testkit import FakeBedrock, ModelProviderSuite
 
 class TestConverse(ModelProviderSuite):
     model = "bedrock/us.amazon.nova-lite-v1:0"
-    capabilities: ClassVar[frozenset[str]] = frozenset({"usage", "max_tokens", "server"})
+    capabilities: ClassVar[frozenset[str]] = frozenset(
+        {"usage", "max_tokens", "server", "tools", "reasoning", "retry_after_date", "faults"}
+    )
+    reasoning_proof: ClassVar[dict[str, object]] = {"signature": "c2lnbmVk"}
 
     @pytest.fixture
     def server(self) -> Iterator[FakeBedrock]:

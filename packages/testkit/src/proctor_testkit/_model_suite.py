@@ -20,6 +20,7 @@ class ModelProviderSuite(CallChecks, WireChecks, ToolChecks, FaultChecks):
         model: the model to test, as ``provider/model``.
         model_args: the provider's arguments, as ``-M`` would give them.
         api_key: the credential to pass to a fake server. It must be found nowhere else.
+        reasoning_proof: what the server says beside ``reasoning`` and wants back with it, such as a signature.
         capabilities: of ``usage``, ``max_tokens`` (a limit ends a reply), ``server`` (the fixture gives one), ``tools``
             and ``reasoning`` (the server can be told to call tools, and to think; thoughts go back to it),
             ``retry_after_date`` and ``retry_after_ms`` (the forms that the service uses beside seconds) and ``faults``

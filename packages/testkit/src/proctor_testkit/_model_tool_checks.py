@@ -82,7 +82,7 @@ class ToolChecks(ModelChecks):
 
     @check("model.reasoning", needs="server reasoning")
     async def test_reasoning_goes_back_as_it_came(self, server: Any) -> None:
-        server.say("Blue.", reasoning=THOUGHTS)
+        server.say("Blue.", reasoning=THOUGHTS, **self.reasoning_proof)
         question, more = ChatMessageUser(content="Which colour is the sky?"), ChatMessageUser(content="And grass?")
 
         async with self.made(server) as model:
@@ -93,7 +93,7 @@ class ToolChecks(ModelChecks):
 
         _, direct, from_log = (request.body for request in server.requests)
         assert any(part.type == "reasoning" for part in said.content if not isinstance(part, str))
-        assert THOUGHTS in list(_texts(direct)), "byte for byte"
+        assert {THOUGHTS, *map(str, self.reasoning_proof.values())} <= set(_texts(direct)), "byte for byte"
         assert from_log == direct, "also from a message that was in a log"
 
 
