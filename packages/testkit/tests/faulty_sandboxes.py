@@ -29,6 +29,7 @@ from proctor.contracts import (
 from proctor.hookspecs import hookimpl
 from proctor.sandbox import LocalSandbox, LocalSandboxDriver
 from proctor_testkit import SandboxSuite
+from proctor_testkit._sandbox_checks import TICKS
 
 FAULTS = ["faultless", *(one.id.partition(".")[2] for one in SandboxSuite.checks())]
 MIB = 1024**2
@@ -90,7 +91,7 @@ class Box(SandboxEnvironment):
     async def _before(self, cmd: list[str], timeout: float | None) -> None:
         goes_on = "ticks" in cmd[-1] and "sleep 600" in cmd[-1]
         if goes_on and self.fault == ("cancel" if timeout is None else "timeout"):
-            await self.inner.exec(["sh", "-c", "(while :; do echo . >> ticks; sleep 0.05; done) > /dev/null 2>&1 &"])
+            await self.inner.exec(["sh", "-c", f"({TICKS}) > /dev/null 2>&1 &"])
             if timeout is not None:
                 raise TimeoutError
 

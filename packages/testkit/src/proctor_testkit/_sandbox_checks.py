@@ -20,8 +20,9 @@ DriverOpener = Callable[[], SandboxDriver]
 
 TASK = "conformance"
 MANY_TASK = "conformance-many"
-TICKS = "while :; do echo . >> ticks; sleep 0.05; done"
-"""A shell command that lives on: it can be heard as long as it does."""
+TICKS = "n=0; while [ $n -lt 1200 ] && echo . >> ticks; do n=$((n + 1)); sleep 0.05; done"
+"""A shell command that lives on, and can be heard as long as it does: for a minute, since what a sandbox that is at
+fault leaves behind must not live for ever."""
 
 
 def driver_of(provider: str) -> SandboxDriver:
