@@ -13,9 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from proctor_testkit import DisplaySuite, ObserverSuite, SandboxSuite, Suite
+from proctor_testkit import DisplaySuite, ModelProviderSuite, ObserverSuite, SandboxSuite, Suite
 
-SUITES: dict[str, type[Suite]] = {"sandboxes": SandboxSuite, "displays": DisplaySuite, "observers": ObserverSuite}
+SUITES: dict[str, type[Suite]] = {
+    "models": ModelProviderSuite,
+    "sandboxes": SandboxSuite,
+    "displays": DisplaySuite,
+    "observers": ObserverSuite,
+}
 CASES = [(name, one.id.partition(".")[2]) for name, suite in SUITES.items() for one in suite.checks()]
 
 

@@ -109,7 +109,7 @@ class FaultChecks(ModelChecks):
                 group.start_soon(self.ask, model.api)
                 assert await anyio.to_thread.run_sync(server.wait)
                 group.cancel_scope.cancel()
-            assert await anyio.to_thread.run_sync(server.wait_idle), "nobody waits for what nobody wants"
+            assert await anyio.to_thread.run_sync(server.wait_idle, _PATIENCE), "nobody waits for what nobody wants"
             assert (await self.ask(model.api)).completion, "the next call works"
 
     @check("model.pool", needs="server faults")
