@@ -40,6 +40,7 @@ FAULTS = (
         '            response = await self._connected().post("/chat/completions", json=body)\n'
         "        # The core keeps it for the log",
         "model.no_retry",
+        "model.raw_failure",
     ),
     _fault(
         "model-provider",
@@ -56,6 +57,7 @@ FAULTS = (
         "record_call(body, reply",
         'record_call({**body, "key": self._key}, reply',
         "model.raw_call",
+        "model.raw_failure",
     ),
     _fault(
         "model-provider",
