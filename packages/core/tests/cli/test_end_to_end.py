@@ -209,7 +209,7 @@ def test_errors_of_samples_decide_the_exit_code(
     ("arguments", "says"),
     [
         ((QUIZ, "--model", "mcok/model"), "Did you mean 'mock'?"),
-        ((QUIZ, "--model", "bedrock/nova"), "pip install --upgrade proctor-provider-bedrock"),
+        ((QUIZ, "--model", "anthropic/claude"), "pip install --upgrade proctor-provider-anthropic"),
         ((QUIZ, "--model", "model"), "provider/model"),
         ((QUIZ,), "--model"),
         (("quiz.py@quzi", *MODEL), "did you mean 'quiz'?"),
