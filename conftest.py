@@ -66,11 +66,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     os.close(config.stash[terminal])
 
 
-def _time_limit(config: pytest.Config) -> float:
+def _time_limit(item: pytest.Item) -> float:
     """Seconds that a test may take, as pytest-timeout has it; 0 is no limit."""
+    config, own = item.config, item.get_closest_marker("timeout")
     given = config.getoption("timeout", None)
     if given is None and config.pluginmanager.hasplugin("timeout"):
-        given = config.getini("timeout")
+        given = own.args[0] if own is not None and own.args else config.getini("timeout")
     return 0 if config.getoption("usepdb") or config.getoption("trace") else float(given or 0)
 
 
@@ -90,7 +91,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     the run goes on; but it does not get a test out of trio's or uvloop's loop, out of C code or out of a ``finally``
     that waits. So a little later the stacks of all threads are printed and the run ends.
     """
-    limit = _time_limit(item.config)
+    limit = _time_limit(item)
     if not limit:
         return (yield)
     faulthandler.dump_traceback_later(limit + GRACE, exit=True, file=item.config.stash[terminal])
