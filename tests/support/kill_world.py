@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -29,6 +30,7 @@ __all__ = ["World"]
 
 HERE = Path(__file__).parents[1] / "kill"
 PATIENCE = 120  # seconds that one process may take
+STILL = 20  # seconds after which one that has no memory is killed
 ONE_BY_ONE = 5  # samples that are also read alone, of those that were acknowledged
 
 
@@ -114,6 +116,11 @@ class World:
                     kill()
 
             with self.place.during(at, kill), self.server.during(frozenset(self.acknowledged), arrived):
+                # Without memory a process may stand still. Then it ends as such processes do: somebody kills it.
+                if at is not None and at.kind == "memory":
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(STILL)
+                    kill()
                 code = process.wait(PATIENCE)
         self.output = said.read_text()
         self.acknowledged |= _keys(witness)
