@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from typing import Any
 
 import pytest
 
-from proctor.contracts import LogBusyError, LogLease
+from proctor.contracts import LogBusyError
 from proctor_log_s3._store import S3Store
 from proctor_testkit import FaultProxy
 
@@ -44,28 +43,6 @@ def test_a_log_that_is_written_is_live_and_not_to_be_held(store: S3Store, bucket
 def test_a_log_that_is_not_there_is_not_to_be_held(store: S3Store, bucket: str) -> None:
     with pytest.raises(FileNotFoundError):
         store.hold(f"{bucket}/none.eval")
-
-
-def test_of_many_who_begin_at_once_one_gets_the_lease(store: S3Store, name: str) -> None:
-    leases: list[LogLease] = []
-    refused: list[LogBusyError] = []
-    together = threading.Barrier(6)
-
-    def hold() -> None:
-        together.wait()
-        try:
-            leases.append(store.hold(name))
-        except LogBusyError as error:
-            refused.append(error)
-
-    threads = [threading.Thread(target=hold) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert (len(leases), len(refused)) == (1, 5)
-    leases[0].close()
 
 
 @pytest.mark.parametrize(("seconds", "dead"), [(100.0, False), (140.0, True)])

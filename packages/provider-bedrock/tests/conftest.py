@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from provider_calls import ask, fixed_connections
 
-from proctor.concurrency import ConnectionPolicy, run_gates
 from proctor.contracts import ModelAPI
 from proctor.plugins import build_args
-from proctor.schema import ChatMessage, ChatMessageUser, GenerateConfig, ModelOutput, ToolInfo
+from proctor.schema import GenerateConfig
 from proctor_provider_bedrock import hooks
 from proctor_testkit import FakeBedrock
+
+__all__ = ["ask", "fixed_connections"]  # fixtures of the tests here
 
 KEY = "bedrock-api-key-1f2e3d4c5b6a"
 [RECORD] = hooks.proctor_model_providers()
@@ -44,28 +46,6 @@ def _nobodys_account(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.T
     monkeypatch.setenv("AWS_REGION", "us-east-1")
 
 
-@pytest.fixture(autouse=True)
-def _fixed_connections() -> Iterator[None]:
-    """A limit that no refusal moves: a hold after refusals goes by the clock, and these tests wait for none."""
-    with run_gates(policy=ConnectionPolicy(adaptive=False)):
-        yield
-
-
-async def ask_once(
-    model: ModelAPI,
-    input: str | list[ChatMessage] = "What is 2 + 2?",
-    tools: list[ToolInfo] | None = None,
-    tool_choice: Any = "auto",
-    **config: Any,
-) -> ModelOutput:
-    """One request, and the connection closed after it."""
-    messages: list[ChatMessage] = [ChatMessageUser(content=input)] if isinstance(input, str) else input
-    try:
-        return await model.generate(messages, tools or [], tool_choice, GenerateConfig(**config))
-    finally:
-        await model.aclose()
-
-
 @pytest.fixture
 def server() -> Iterator[FakeBedrock]:
     """A fake Bedrock on loopback."""
@@ -77,9 +57,3 @@ def server() -> Iterator[FakeBedrock]:
 def api() -> Any:
     """``api(server, "model", **args)``: the API of a model behind the server."""
     return make_api
-
-
-@pytest.fixture
-def ask() -> Any:
-    """``await ask(api, input, tools, tool_choice, **config)``: one request of it."""
-    return ask_once

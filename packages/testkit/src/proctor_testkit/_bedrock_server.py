@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 from urllib.parse import unquote
 
 from proctor_testkit._bedrock_wire import answer, converse_body, problem, stream_messages
@@ -47,8 +46,7 @@ class FakeBedrock(ScriptedServer):
     """
 
     def __init__(self, text: str = "The answer is 4.") -> None:
-        super().__init__("fake-bedrock")
-        self.text = text
+        super().__init__("fake-bedrock", text)
 
     @property
     def base_url(self) -> str:
@@ -66,14 +64,6 @@ class FakeBedrock(ScriptedServer):
         return [request.path.endswith("/converse-stream") for request in self.requests]
 
     answer = staticmethod(answer)
-
-    def _usual(self) -> Reply:
-        """``text``."""
-        return answer(self.text)
-
-    def say(self, text: str | None = None, **said: Any) -> None:
-        """Answer the next request with a reply; the arguments are those of ``answer``."""
-        self._steps.append(Step(said=answer(text, **said)))
 
     def fail(
         self,

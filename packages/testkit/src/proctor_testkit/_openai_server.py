@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from proctor_testkit._openai_stream import chat_events, response_events
 from proctor_testkit._openai_wire import answer, chat_body, error_body, response_body
@@ -58,8 +58,7 @@ class FakeOpenAI(ScriptedServer):
     """
 
     def __init__(self, text: str = "The answer is 4.") -> None:
-        super().__init__("fake-openai")
-        self.text = text
+        super().__init__("fake-openai", text)
 
     @property
     def base_url(self) -> str:
@@ -67,14 +66,6 @@ class FakeOpenAI(ScriptedServer):
         return f"{self.root_url}/v1"
 
     answer = staticmethod(answer)
-
-    def _usual(self) -> Reply:
-        """``text``."""
-        return answer(self.text)
-
-    def say(self, text: str | None = None, **said: Any) -> None:
-        """Answer the next request with a reply; the arguments are those of ``answer``."""
-        self._steps.append(Step(said=answer(text, **said)))
 
     def fail(
         self,

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 __all__ = ["FakeRequest", "Reply", "ScriptedServer", "Step"]
 
@@ -68,7 +68,11 @@ class Step:
 class ScriptedServer(ABC):
     """The engine: requests are counted, steps are taken in turn, connections are kept, cut, reset or left waiting."""
 
-    def __init__(self, name: str) -> None:
+    answer: ClassVar[Callable[..., Reply]]
+    """What a model says, from its text and from what else the protocol knows."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.text = text
         self.requests: list[FakeRequest] = []
         self.headers: dict[str, str] = {}
         self.in_flight = 0
@@ -90,10 +94,6 @@ class ScriptedServer(ABC):
         return f"http://127.0.0.1:{self._port}"
 
     @abstractmethod
-    def _usual(self) -> Reply:
-        """What is said when nothing else was queued."""
-
-    @abstractmethod
     def _respond(self, step: Step, said: Reply, request: FakeRequest) -> Step:
         """The response that says ``said`` to ``request``, as a step with a body."""
 
@@ -103,6 +103,10 @@ class ScriptedServer(ABC):
         It may be a coroutine function, which runs in the server's own asyncio loop: it can hold a request back.
         """
         self._reply = function
+
+    def say(self, text: str | None = None, **said: Any) -> None:
+        """Answer the next request with a reply; the arguments are those of ``answer``."""
+        self._steps.append(Step(said=self.answer(text, **said)))
 
     def send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         """Answer the next request with exactly these bytes."""
@@ -237,7 +241,7 @@ class ScriptedServer(ABC):
         if step.said is not None:
             return step.said
         if self._reply is None:
-            return self._usual()
+            return self.answer(self.text)
         made = self._reply(request.body)
         return await made if isinstance(made, Awaitable) else made
 

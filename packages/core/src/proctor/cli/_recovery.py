@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from proctor.log import read_eval_log, read_eval_log_sample_summaries, recover_eval_log
-from proctor.schema import EvalLog, EvalResults, EvalSampleSummary
-from proctor.scorer import ResultsBuilder, create_reducers, declared_scorers
+from proctor.scorer import declared_results
 
 __all__ = ["describe", "recover"]
 
@@ -20,9 +20,7 @@ def recover(path: str, output: str | None, overwrite: bool) -> dict[str, Any]:
     """
     skipped: list[str] = []
 
-    def rescore(header: EvalLog, rows: Sequence[EvalSampleSummary]) -> EvalResults | None:
-        return _rescored(header, rows, skipped)
-
+    rescore = partial(declared_results, missing=skipped)
     made = recover_eval_log(path, output, overwrite=overwrite, rescore=rescore)
     header = read_eval_log(made, header_only=True, reductions=False)
     rows = read_eval_log_sample_summaries(made)
@@ -57,25 +55,3 @@ def describe(found: Mapping[str, Any]) -> str:
     if found["skipped"]:
         lines.append(f"Not computed, since their code is not at hand: {', '.join(found['skipped'])}.")
     return "\n".join(lines)
-
-
-def _rescored(header: EvalLog, rows: Sequence[EvalSampleSummary], skipped: list[str]) -> EvalResults | None:
-    """The results by the metrics that the log declares; those that are not built in are left out.
-
-    The scorers themselves are not needed, so it is no matter whose they are.
-    """
-    spec = header.eval
-    try:
-        names = spec.config.epochs_reducer
-        builder = ResultsBuilder(
-            declared_scorers(spec, skipped),
-            reducers=create_reducers(names) if names else None,
-            epochs=spec.config.epochs or 1,
-        )
-        completed = [row for row in rows if row.error is None]
-        for row in completed:
-            builder.add(row.id, row.epoch, row.scores, row.metadata)
-        return builder.results(len(rows), len(completed))
-    except Exception as error:  # whatever a metric raises, the samples are worth more
-        skipped.append(f"all metrics ({type(error).__name__}: {error})")
-        return None

@@ -31,7 +31,7 @@ from proctor.engine._run import RunResult, of_this_loop, run_planned
 from proctor.engine._unit import Unit
 from proctor.log import BadLogError, LogIndex, attempts_of, index_eval_log
 from proctor.model import ModelPrices
-from proctor.schema import EvalLog, EvalOptions, retry_keys
+from proctor.schema import EvalLog, EvalOptions, own_metadata, retry_keys
 
 __all__ = ["Resumed", "eval_retry", "eval_retry_async", "retry"]
 
@@ -186,7 +186,7 @@ class _Retry:
         for other in others:
             with suppress(BadLogError):  # whatever stands there has no samples to give
                 found.append(self._index(other))
-        own = (first.header.eval.metadata or {}).get("proctor") or {}
+        own = own_metadata(first.header.eval)
         if missing and "reused" not in own:
             gone = ", ".join(missing)
             text = f"{name} goes on from {gone}, which is not there any more: what only that has is run again"

@@ -21,7 +21,7 @@ from proctor.engine._options import RunOptions, connection_policy, resolve_optio
 from proctor.engine._run import of_this_loop
 from proctor.engine._scored_with import log_models, log_scorers
 from proctor.engine._scoring import Action, ScoreJob, Scorers, Scoring
-from proctor.log import EvalLogInfo, LogFile, check_free, finished_header, hold_eval_log, open_log
+from proctor.log import EvalLogInfo, LogFile, check_free, finished_header, hold_eval_log, missing_log, open_log
 from proctor.model import close_models, run_models, use_models
 from proctor.schema import EvalLog, EvalOptions, score_keys
 from proctor.scorer import MetricsSpec, Scorer
@@ -149,7 +149,7 @@ def _opened(path: str) -> tuple[LogFile, EvalLog]:
     try:
         file = open_log(path)
     except FileNotFoundError as error:
-        raise UsageError(f"there is no log at {path}; `proctor log list` shows those there are.") from error
+        raise missing_log(path) from error
     header = finished_header(file)
     if not file.keys():
         raise UsageError(f"{path} holds no samples (log_samples=False), so there is nothing to score.")

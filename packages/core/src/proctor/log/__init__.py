@@ -5,7 +5,6 @@ from proctor.log._clock import now_iso, now_iso_seconds
 from proctor.log._edit import (
     LogEdit,
     change_eval_log,
-    check_free,
     edit_eval_log,
     finished_header,
     hold_eval_log,
@@ -19,8 +18,8 @@ from proctor.log._file_store import FileStore
 from proctor.log._index import LogIndex, SampleState, index_eval_log
 from proctor.log._json import encode as to_json
 from proctor.log._list import EvalLogInfo, list_eval_logs, read_headers
+from proctor.log._location import check_free, missing_log, store_for
 from proctor.log._location import join as join_location
-from proctor.log._location import store_for
 from proctor.log._log_file import LogFile, SampleNotFoundError
 from proctor.log._manifest import write_log_dir_manifest
 from proctor.log._memory_store import MemoryStore
@@ -179,6 +178,7 @@ __all__ = [
     "kept_reductions",
     "list_eval_logs",
     "list_spills",
+    "missing_log",
     "new_provenance",
     "now_iso",
     "now_iso_seconds",

@@ -6,7 +6,7 @@ import getpass
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +17,7 @@ from proctor.log._hold import hold_log
 from proctor.log._json import decode
 from proctor.log._json_file import JsonFile
 from proctor.log._list import EvalLogInfo
-from proctor.log._location import store_for
+from proctor.log._location import check_free, store_for
 from proctor.log._log_file import LogFile, apply_updates
 from proctor.log._open import open_log
 from proctor.log._rewrite import edited_log
@@ -27,7 +27,6 @@ from proctor.schema import EvalLog, EvalSample, LogUpdate, MetadataEdit, Provena
 __all__ = [
     "LogEdit",
     "change_eval_log",
-    "check_free",
     "edit_eval_log",
     "finished_header",
     "hold_eval_log",
@@ -146,18 +145,6 @@ def write_edited_log(file: LogFile, edit: LogEdit, output: str | None = None, *,
     stat = store.replace(name, chunks, if_match=edit.log.etag if output is None else None)
     edit.log.etag, edit.log.location = stat.etag, target
     return edit.log
-
-
-def check_free(location: str) -> None:
-    """See that a new log can be written somewhere.
-
-    Raises:
-        UsageError: there is one already.
-    """
-    store, name = store_for(location)
-    with suppress(FileNotFoundError):
-        store.stat(name)
-        raise UsageError(f"{location} is there already: pass --overwrite to replace it, or name another place.")
 
 
 def hold_eval_log(location: str, *, sleep: Callable[[float], object] = time.sleep) -> LogLease:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
-from proctor.contracts import LogLease, LogStore, UsageError
+from proctor.contracts import LogLease, LogStore
+from proctor.log._location import missing_log
 from proctor.log._zip_read import BadLogError
 
 __all__ = ["held_here", "hold_log"]
@@ -40,7 +41,7 @@ def hold_log(store: LogStore, name: str, location: str) -> LogLease:
     try:
         return _Held(store, name)
     except FileNotFoundError as error:
-        raise UsageError(f"there is no log at {location}; `proctor log list` shows those there are.") from error
+        raise missing_log(location) from error
     except IsADirectoryError as error:
         raise BadLogError(
             f"{location} is a folder, not a log: `proctor log list {location}` shows the logs in it."

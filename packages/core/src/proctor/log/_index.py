@@ -14,7 +14,7 @@ from proctor.log._hold import hold_log
 from proctor.log._json import decode
 from proctor.log._json_file import JsonFile
 from proctor.log._layout import sample_member
-from proctor.log._location import store_for
+from proctor.log._location import missing_log, store_for
 from proctor.log._log_file import LogFile
 from proctor.log._open import open_log
 from proctor.log._outcomes import CANCELLED, error_kind
@@ -249,5 +249,5 @@ def index_eval_log(location: str | os.PathLike[str], *, hold: bool = False) -> L
         if lease is not None:
             lease.close()
         if isinstance(error, FileNotFoundError):
-            raise UsageError(f"there is no log at {place}.") from error
+            raise missing_log(place) from error
         raise

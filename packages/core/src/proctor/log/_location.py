@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from urllib.parse import unquote, urlsplit
 
 from proctor.contracts import LogStore, UsageError
@@ -40,6 +41,23 @@ def store_for(location: str) -> tuple[LogStore, str]:
     record = plugins.get("log_stores", scheme)
     with plugins.complete("log_stores", scheme):
         return record.factory(), location[len(scheme) + 3 :]
+
+
+def check_free(location: str, otherwise: str = "name another place") -> None:
+    """See that a new log can be written somewhere; ``otherwise`` is what to do instead of replacing what is there.
+
+    Raises:
+        UsageError: there is one already.
+    """
+    store, name = store_for(location)
+    with suppress(FileNotFoundError):
+        store.stat(name)
+        raise UsageError(f"{location} is there already: pass --overwrite to replace it, or {otherwise}.")
+
+
+def missing_log(location: str) -> UsageError:
+    """What to raise when there is no log at ``location``."""
+    return UsageError(f"there is no log at {location}; `proctor log list` shows those there are.")
 
 
 def join(folder: str, name: str) -> str:

@@ -14,7 +14,7 @@ from proctor.log._eval_file import EvalFile
 from proctor.log._json import encode
 from proctor.log._json_file import JsonFile, top_level
 from proctor.log._layout import header_json, json_log, start_json
-from proctor.log._location import store_for
+from proctor.log._location import check_free, missing_log, store_for
 from proctor.log._log_file import LogFile
 from proctor.log._open import open_log
 from proctor.log._outcomes import Outcomes, planned_samples
@@ -71,16 +71,9 @@ def recover_eval_log(
             raise UsageError(f"{location} is being written by a run that is alive. Stop that run first.")
         chunks = _recovered(open_log(location), rescore)
     except FileNotFoundError as error:
-        raise UsageError(f"there is no log at {location}.") from error
+        raise missing_log(location) from error
     if not overwrite:
-        try:
-            to.stat(to_name)
-        except FileNotFoundError:
-            pass
-        else:
-            raise UsageError(
-                f"{target} is there already: pass --overwrite to replace it, or name another with --output."
-            )
+        check_free(target, "name another with --output")
     to.replace(to_name, chunks)
     return target
 

@@ -16,7 +16,7 @@ from proctor.log._json import encode
 from proctor.log._json_file import JsonFile
 from proctor.log._layout import header_json, json_log, sample_member, sample_order, start_json
 from proctor.log._list import list_eval_logs
-from proctor.log._location import join, store_for
+from proctor.log._location import check_free, join, missing_log, store_for
 from proctor.log._log_file import LogFile
 from proctor.log._open import open_log
 from proctor.log._spool import ReductionSpool, SampleSpool
@@ -243,7 +243,7 @@ def convert_eval_logs(
     if not source.endswith((".eval", ".json")):
         pairs = [(info.name, _below(info.name, source)) for info in list_eval_logs(source)]
         if not pairs:
-            raise UsageError(f"there is no log at {source}.")
+            raise missing_log(source)
     return [
         _convert(log, join(target, folder) if folder else target, to, overwrite, resolve_attachments)
         for log, folder in pairs
@@ -266,8 +266,8 @@ def _convert(
     resolve: bool | Literal["core", "full"],
 ) -> str:
     target = join(folder, PurePath(location).stem + "." + to)
-    if not overwrite and _existing(target) is not None:
-        raise UsageError(f"{target} is there already: pass --overwrite to replace it, or another --output-dir.")
+    if not overwrite:
+        check_free(target, "another --output-dir")
     file = open_log(location)
     if isinstance(file, JsonFile):
         log = file.whole(resolve)

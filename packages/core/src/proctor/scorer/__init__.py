@@ -4,7 +4,7 @@ from proctor.schema import CORRECT, INCORRECT, NOANSWER, PARTIAL, Score, ScoreEd
 from proctor.scorer._answer import AnswerPattern, answer
 from proctor.scorer._bootstrap import bootstrap_stderr
 from proctor.scorer._choice import choice
-from proctor.scorer._declared import declared_metrics, declared_scorers
+from proctor.scorer._declared import declared_metrics, declared_results, declared_scorers
 from proctor.scorer._decorators import metric, score_reducer, scorer, scorer_metrics
 from proctor.scorer._exact import exact
 from proctor.scorer._f1 import f1
@@ -79,6 +79,7 @@ __all__ = [
     "collect_score",
     "create_reducers",
     "declared_metrics",
+    "declared_results",
     "declared_scorers",
     "eval_scorers",
     "exact",

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from proctor.registry import RegistryInfo, create, tag
-from proctor.schema import EvalScorer, EvalSpec, Score
+from proctor.schema import EvalLog, EvalResults, EvalSampleSummary, EvalScorer, EvalSpec, Score
+from proctor.scorer._reducers import create_reducers
+from proctor.scorer._results import ResultsBuilder
 from proctor.scorer._types import Scorer
 from proctor.solver import Target, TaskState
 
-__all__ = ["declared_metrics", "declared_scorers"]
+__all__ = ["declared_metrics", "declared_results", "declared_scorers"]
 
 
 def declared_scorers(spec: EvalSpec, missing: list[str]) -> list[Scorer]:
@@ -24,6 +26,34 @@ def declared_scorers(spec: EvalSpec, missing: list[str]) -> list[Scorer]:
     """
     shared = declared_metrics(spec.metrics, missing) if spec.metrics else None
     return [_stand_in(one, shared, missing) for one in spec.scorers or ()]
+
+
+def declared_results(header: EvalLog, rows: Sequence[EvalSampleSummary], missing: list[str]) -> EvalResults | None:
+    """The results of samples by the metrics that their log declares, as far as their code is at hand.
+
+    Args:
+        header: of the log.
+        rows: the samples.
+        missing: gets the names of what could not be computed.
+
+    Returns:
+        None when a metric failed: whatever it raises, the samples are worth more.
+    """
+    spec = header.eval
+    try:
+        names = spec.config.epochs_reducer
+        builder = ResultsBuilder(
+            declared_scorers(spec, missing),
+            reducers=create_reducers(names) if names else None,
+            epochs=spec.config.epochs or 1,
+        )
+        completed = [row for row in rows if row.error is None]
+        for row in completed:
+            builder.add(row.id, row.epoch, row.scores, row.metadata)
+        return builder.results(len(rows), len(completed))
+    except Exception as error:
+        missing.append(f"all metrics ({type(error).__name__}: {error})")
+        return None
 
 
 def _stand_in(declared: EvalScorer, shared: Any, missing: list[str]) -> Scorer:
