@@ -320,3 +320,11 @@ def test_connections_said_on_the_command_line_replace_those_of_the_environment(
     [(_, _, options)] = engine.told
     assert options[kept] == 40
     assert gone not in options
+
+
+def test_a_log_in_memory_is_said_to_be_lost(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    for options, said in ((["--log-dir", "memory://x"], True), (["--log-dir", "x"], False)):
+        assert main(["eval", "q.py", "--model", "m/m", *options]) == 0
+        assert ("the log is gone when the command ends" in capsys.readouterr().err) == said
+    assert main(["eval", "q.py", "--model", "m/m", "--log-dir", "memory://", "--dry-run"]) == 0
+    assert capsys.readouterr().err == ""

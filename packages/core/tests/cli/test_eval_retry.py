@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from proctor import Task, eval, eval_retry, eval_retry_async, score
+from proctor import Task, eval, eval_retry, eval_retry_async, plugins, score
 from proctor.cli import main
 from proctor.contracts import LogBusyError, UsageError
 from proctor.dataset import Sample
@@ -333,3 +333,35 @@ def test_logs_with_prices_that_contradict_each_other_are_not_gone_on_with_at_onc
     other = quiz("2", model_cost_config={"mock/*": {"input": 5.0, "output": 2.0}}, task_args={"count": 5})
     with pytest.raises(UsageError, match="has other prices for mock/"):
         eval_retry([one, other], display="none")
+
+
+PLUGIN = """\
+from proctor.contracts import ModelProvider
+from proctor.hookspecs import hookimpl
+from proctor.model import get_model
+
+
+@hookimpl
+def proctor_model_providers():
+    return [ModelProvider(name="unpacked", factory=lambda name, **_: get_model("mock/model").api)]
+"""
+
+
+def test_plugins_that_were_given_are_those_of_the_resume(
+    quiz: Callable[..., EvalLog], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # given a run whose model is of a plugin without packaging
+    (tmp_path / "unpacked.py").write_text(PLUGIN)
+    log = quiz("2", model="unpacked/model", plugins=["unpacked.py"])
+    plugins.configure()
+    # when it is resumed without naming that again
+    assert _proctor(log.location, "--display", "none") == 0
+    # then it is there, and the next resume knows of it, too
+    [again] = [name for name in Path("logs").iterdir() if name.name != Path(log.location).name]
+    assert index_eval_log(str(again)).header.eval.metadata["proctor"]["options"] == {"plugins": ["unpacked.py"]}  # type: ignore[index]
+    # and one that is not there any more is named
+    (tmp_path / "unpacked.py").unlink()
+    capsys.readouterr()
+    plugins.configure()
+    assert _proctor(log.location, "--force", "--display", "none") == 2
+    assert "--plugin unpacked.py can't be used" in capsys.readouterr().err

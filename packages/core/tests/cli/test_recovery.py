@@ -116,3 +116,17 @@ def test_samples_that_were_planned_are_known_without_their_ids(
     config = EvalConfig(epochs=2, limit=limit)
     path = killed(tmp_path, EvalScorer(name="match", metrics=[metric("accuracy")]), dataset=many, config=config)
     assert recovered(capsysbinary, path)[1].total_samples == 2 * planned
+
+
+def test_a_log_in_which_nothing_was_scored_has_no_metric(capsysbinary: Any, tmp_path: Path) -> None:
+    writer = LogWriter.open(
+        str(tmp_path / "run"), spec(8, scorers=[EvalScorer(name="match", metrics=[metric("accuracy")])]), EvalPlan()
+    )
+    path = tmp_path / "killed.eval"
+    path.write_bytes(Path(writer.location).read_bytes())
+    writer.finish("cancelled", None, read_eval_log(writer.location, header_only=True).stats)
+
+    out, _ = recovered(capsysbinary, path)
+
+    assert "Recovered 0 of 8 samples" in out and "nan" not in out
+    assert "None of them has a score: no metric has a value." in out

@@ -117,14 +117,14 @@ def test_a_shell_completes_commands_options_and_choices(capsys: pytest.CaptureFi
     assert "plain" in complete("proctor eval --display ")
 
 
-def _offer(monkeypatch: pytest.MonkeyPatch, made: dict[str, object]) -> None:
+def _offer(monkeypatch: pytest.MonkeyPatch, made: dict[str, object], summary: str = "") -> None:
     """Plugins that offer the commands ``made``: a click command, or the error that asking for it raises."""
 
     def get(kind: str, name: str) -> CommandProvider:
         what = made[name]
         if isinstance(what, Exception):
             raise what
-        return CommandProvider(name, lambda: made[name])  # type: ignore[arg-type, return-value]
+        return CommandProvider(name, lambda: made[name], summary)  # type: ignore[arg-type, return-value]
 
     found = [PluginInfo("commands", name, f"proctor-{name}", "1.2", "m", "available") for name in made]
     monkeypatch.setattr(plugins, "inventory", lambda: found)
@@ -142,6 +142,16 @@ def test_commands_of_plugins_stand_in_the_help_and_are_made_when_called(
     assert "From proctor-view 1.2." in text
     assert main(["view"]) == 0
     assert ran == [1]
+
+
+def test_the_help_shows_the_summaries_of_plugins_commands_and_makes_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _offer(monkeypatch, {"view": None, "bad": UsageError("no")}, "Show logs in a browser.")
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    assert "view  Show logs in a browser." in text
+    assert "bad   Can't be used, from proctor-bad 1.2: `proctor plugins doctor`" in text
 
 
 def test_a_broken_command_breaks_only_itself(

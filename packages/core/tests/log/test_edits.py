@@ -222,3 +222,13 @@ def test_summaries_stay_in_their_order(log: str) -> None:
     before = [(row.id, row.epoch) for row in read_eval_log_sample_summaries(log)]
     edit_eval_log(log, [TagsEdit(tags_add=["x"])])
     assert [(row.id, row.epoch) for row in read_eval_log_sample_summaries(log)] == before
+
+
+@pytest.mark.parametrize(
+    "edit", [MetadataEdit(metadata_set={"proctor": {}}), MetadataEdit(metadata_remove=["proctor"])]
+)
+def test_what_proctor_says_of_a_run_is_not_for_edits(log: str, edit: MetadataEdit) -> None:
+    before = Path(log).read_bytes()
+    with pytest.raises(UsageError, match="'proctor' is what Proctor itself says of the run"):
+        edit_eval_log(log, [edit])
+    assert Path(log).read_bytes() == before

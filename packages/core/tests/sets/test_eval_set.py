@@ -389,3 +389,9 @@ def test_bad_input_is_refused(options: dict[str, Any], says: str, tmp_path: Path
 async def test_it_is_not_for_code_in_a_loop() -> None:
     with pytest.raises(UsageError, match=r"eval_set\(\) starts an event loop"):
         eval_set(quiz(), model=model(), log_dir="x")
+
+
+def test_a_spent_budget_says_that_the_set_goes_on(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run([quiz()], max_tokens_total=1, max_samples=1, display="plain")
+    told = " ".join(capsys.readouterr().out.split())
+    assert "The same eval set goes on from the log" in told and "eval-retry" not in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -50,8 +51,9 @@ def describe(found: Mapping[str, Any]) -> str:
         f"The log is {found['log']} (status {found['status']}): `proctor log dump {found['log']}` shows it.",
     ]
     if found["metrics"]:
-        values = ", ".join(f"{name} {value:.3g}" for name, value in found["metrics"].items())
-        lines.insert(1, f"Computed from these: {values}.")
+        values = {name: f"{value:.3g}" for name, value in found["metrics"].items() if not math.isnan(value)}
+        told = ", ".join(f"{name} {value}" for name, value in values.items())
+        lines.insert(1, f"Computed from these: {told}." if told else "None of them has a score: no metric has a value.")
     if found["skipped"]:
         lines.append(f"Not computed, since their code is not at hand: {', '.join(found['skipped'])}.")
     return "\n".join(lines)

@@ -40,8 +40,9 @@ class LazyGroup(click.Group):
 
     Args:
         lazy: name of a command: module, attribute, line of help.
-        more: gives the names and lines of further commands (those of plugins), asked for by the help and by names that
-            are not built in.
+        more: gives the names of further commands (those of plugins), each with where it is from; asked for by the help
+            and by names that are not built in.
+        line: gives the line of help of one of those, for the help alone.
         make: makes one of those.
     """
 
@@ -50,12 +51,14 @@ class LazyGroup(click.Group):
         *args: object,
         lazy: Mapping[str, tuple[str, str, str]],
         more: Callable[[], Mapping[str, str]] | None = None,
+        line: Callable[[str, str], str] | None = None,
         make: Callable[[str], click.Command] | None = None,
         **kwargs: object,
     ) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # click's own arguments, passed on
         self._lazy = lazy
         self._more = more or dict
+        self._line = line or (lambda name, source: f"From {source}.")
         self._make = make
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -74,12 +77,12 @@ class LazyGroup(click.Group):
         return None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands without importing them."""
+        """Write the commands without importing them; the line of a plugin's is what its hook says."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, _, line) in self._lazy.items()])
-        if others := {name: line for name, line in self._more().items() if name not in self._lazy}:
+        if others := sorted((name, source) for name, source in self._more().items() if name not in self._lazy):
             with formatter.section("Commands of plugins"):
-                formatter.write_dl(sorted(others.items()))
+                formatter.write_dl([(name, self._line(name, source)) for name, source in others])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -104,10 +107,22 @@ def _plugin_commands() -> Mapping[str, str]:
     from proctor import plugins
 
     return {
-        info.name: f"From {info.distribution} {info.version}."
+        info.name: f"{info.distribution} {info.version}".rstrip()
         for info in plugins.inventory()
         if info.kind == "commands"
     }
+
+
+def _plugin_line(name: str, source: str) -> str:
+    """The summary of a plugin's command, or where it is from: a broken one must not break the help."""
+    from proctor import plugins
+    from proctor.contracts import UsageError
+
+    try:
+        summary = str(plugins.get("commands", name).summary)
+    except UsageError:
+        return f"Can't be used, from {source}: `proctor plugins doctor` says why."
+    return summary or f"From {source}."
 
 
 def _plugin_command(name: str) -> click.Command:
@@ -139,6 +154,7 @@ root = LazyGroup(
     override it. PROCTOR_DEBUG=1 shows the traceback of an error.""",
     lazy=_BUILT_IN,
     more=_plugin_commands,
+    line=_plugin_line,
     make=_plugin_command,
     params=[
         click.Option(

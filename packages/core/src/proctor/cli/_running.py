@@ -82,7 +82,14 @@ def merged_options(given: Mapping[str, Any]) -> dict[str, Any]:
     for one, other in (_CONNECTIONS, _CONNECTIONS[::-1]):
         if one in said and other not in said:
             options.pop(other, None)  # a fixed number and a moving one: what is said nearer replaces either
-    return options | said
+    merged = options | said
+    if str(merged.get("log_dir", "")).lower().startswith("memory://") and not merged.get("dry_run"):
+        click.echo(
+            f"Warning: --log-dir {merged['log_dir']} is the memory of this process: the log is gone when the command "
+            "ends. Name a folder to keep it.",
+            err=True,
+        )
+    return merged
 
 
 def for_machines(options: dict[str, Any], given: Mapping[str, Any]) -> None:

@@ -122,6 +122,8 @@ def resolve_options(options: Mapping[str, Any]) -> RunOptions:
         raise
     except ValueError as error:
         raise UsageError(str(error)) from error
+    if "proctor" in said.get("metadata", ()):
+        raise UsageError("the metadata key 'proctor' is what Proctor itself says of the run: take another name")
     if "sandbox" in said:
         said["sandbox"] = resolve_sandbox(said["sandbox"])
     for name in _TUPLES:

@@ -167,8 +167,17 @@ class _Retry:
         if "log_dir" not in self.given:
             folder = self._names[0].rpartition("/")[0] or "."
             self.options = replace(self.options, log_dir=folder)
+        if "plugins" not in self.given:
+            self.options = replace(self.options, plugins=self._named("plugins"))
+        if "disable_plugins" not in self.given:
+            self.options = replace(self.options, disable_plugins=self._named("disable_plugins"))
         if "model_cost_config" not in self.given:
             self.options = replace(self.options, prices=_prices([family[-1].header for family in self._families]))
+
+    def _named(self, option: str) -> tuple[str, ...]:
+        """What the runs of these logs had been given for an option that takes several."""
+        found = [item for family in self._families for item in logged_options(family[-1].header).get(option, ())]
+        return tuple(dict.fromkeys(found))
 
     def release(self) -> None:
         """Let go of the logs."""

@@ -306,7 +306,8 @@ class _Run:
             if why := stopped_by(log):
                 self._screen.message(
                     f"{unit.unit.name} ({unit.unit.model.name}): the budget of the run is spent ({why}), so no further "
-                    "sample was started. `proctor eval-retry` goes on from the log",
+                    f"sample was started. {'The same eval set' if self.agenda.eval_set_id else '`proctor eval-retry`'} "
+                    "goes on from the log",
                     "warning",
                 )
         except Exception as error:

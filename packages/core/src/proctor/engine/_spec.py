@@ -112,12 +112,14 @@ def _own(unit: Unit, prior: Sequence[LogIndex]) -> dict[str, Any]:
 
 
 def _own_options(unit: Unit) -> dict[str, Any]:
-    """Options that bear on results and that ``EvalConfig`` has no field for, or not in full."""
+    """Options that a resume needs and that ``EvalConfig`` has no field for, or not in full."""
     options = unit.options
     found: dict[str, Any] = {
         "model_cost_config": options.prices.table() or None,
         "max_cost": options.max_cost,
         "max_tokens_total": options.max_tokens_total,
+        "plugins": list(options.plugins) or None,
+        "disable_plugins": list(options.disable_plugins) or None,
     }
     for name in ("time_limit", "working_limit"):
         seconds = getattr(unit, name)

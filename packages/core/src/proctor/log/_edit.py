@@ -203,8 +203,14 @@ def edit_eval_log(
         The new header; ``tags`` and ``metadata`` have all edits in them.
 
     Raises:
-        UsageError: a tag or key that should be removed is not there, or the log can't be changed.
+        UsageError: a tag or key that should be removed is not there, a key is Proctor's own, or the log can't be
+            changed.
     """
+    if any(
+        "proctor" in (*edit.metadata_set, *edit.metadata_remove) for edit in edits if isinstance(edit, MetadataEdit)
+    ):
+        # It says which work the log is of: resumes, sets and scores stand on it.
+        raise UsageError("the metadata key 'proctor' is what Proctor itself says of the run: take another name.")
     update = LogUpdate(edits=[edit.to_dict() for edit in edits], provenance=provenance or new_provenance())
 
     def change(file: LogFile) -> LogEdit:
