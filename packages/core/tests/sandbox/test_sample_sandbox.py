@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import anyio
 import pytest
 
 from proctor import plugins
-from proctor.contracts import SandboxDriver, SandboxEnvironment, SandboxProvider, UsageError
+from proctor.contracts import SandboxDriver, SandboxEnvironment, SandboxOwner, SandboxProvider, UsageError
 from proctor.limits import SampleLimits, use_limits
 from proctor.log import Transcript, use_transcript
 from proctor.sandbox import (
@@ -23,6 +24,7 @@ from proctor.sandbox import (
     sandbox,
     sandbox_default,
     sandbox_gates,
+    sandbox_owner,
     sandbox_with,
 )
 from proctor.schema import Sample, SandboxEvent
@@ -36,15 +38,18 @@ class Driver(SandboxDriver):
     def __init__(self, root: Path) -> None:
         self.root = root
         self.calls: list[Any] = []
+        self.owners: list[SandboxOwner] = []
         self.inside = 0
         self.most = 0
 
     async def task_init(self, task: str, config: Any) -> None:
         await anyio.lowlevel.checkpoint()
         self.calls.append(("task_init", task, config))
+        self.owners.append(sandbox_owner())
 
     async def sample_init(self, task: str, config: Any, metadata: dict[str, Any]) -> dict[str, SandboxEnvironment]:
         self.inside += 1
+        self.owners.append(sandbox_owner())
         self.most = max(self.most, self.inside)
         self.calls.append(("sample_init", metadata))
         for name in ("attacker", "victim"):
@@ -63,13 +68,14 @@ class Driver(SandboxDriver):
 
 @pytest.fixture
 def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
-    """A provider ``pair`` that the plugins know, and a run of its own."""
+    """Providers ``pair`` and ``execs`` that the plugins know, and a run of its own."""
     made = Driver(tmp_path)
-    record = SandboxProvider("pair", lambda: made, default_max_sandboxes=lambda cpus: 3)
+    pair = SandboxProvider("pair", lambda: made, default_max_sandboxes=lambda cpus: 3)
+    records = {"pair": pair, "execs": replace(pair, name="execs", default_max_execs=lambda cpus: 1)}
     known = plugins.get
 
     def get(kind: str, name: str) -> Any:
-        return record if (kind, name) == ("sandbox_providers", "pair") else known(kind, name)
+        return records[name] if kind == "sandbox_providers" and name in records else known(kind, name)
 
     monkeypatch.setattr(plugins, "get", get)
     with configure_sandboxes():
@@ -77,6 +83,7 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
 
 
 PAIR = SandboxSpec(type="pair", config={"image": "x"})
+EXECS = SandboxSpec(type="execs")
 
 
 def a_sample(**fields: Any) -> Sample:
@@ -165,6 +172,40 @@ async def test_the_gate_holds_back_samples_and_waiting_is_no_work(
         [gate] = sandbox_gates()
         assert (gate.limit, gate.held, gate.waiting) == (limit, 0, 0)
         assert sum(limits.waiting > 0 for limits in everyone) == len(everyone) - limit
+
+
+async def test_commands_have_a_gate_of_their_own_and_waiting_is_no_work(driver: Driver) -> None:
+    limits = SampleLimits()
+    async with sample_sandbox(EXECS, "task", a_sample()):
+        sandboxes, execs = sandbox_gates()
+        assert (sandboxes.name, execs.name, execs.limit) == ("execs sandboxes", "execs execs", 1)
+        async with anyio.create_task_group() as tasks:
+
+            async def slow() -> None:
+                await sandbox().exec(["sh", "-c", "while [ ! -e go ]; do sleep 0.01; done"])
+
+            async def other() -> None:
+                with use_limits(limits):
+                    await sandbox().exec(["true"])
+
+            tasks.start_soon(slow)
+            while not execs.held:
+                await anyio.lowlevel.checkpoint()
+            tasks.start_soon(other)
+            while not execs.waiting:
+                await anyio.lowlevel.checkpoint()
+            await sandbox().write_file("go", "")
+        assert (execs.held, execs.waiting, execs.peak) == (0, 0, 1)
+    assert limits.waiting > 0
+
+
+async def test_a_driver_knows_for_whom_it_makes_a_sandbox(driver: Driver) -> None:
+    with configure_sandboxes(run_id="run7"):
+        async with sample_sandbox(PAIR, "quiz", a_sample(), epoch=3):
+            pass
+    prepared, made = driver.owners
+    assert (prepared.run_id, prepared.task, prepared.sample, prepared.epoch) == ("run7", "quiz", "", 0)
+    assert (made.run_id, made.task, made.sample, made.epoch) == ("run7", "quiz", "1", 3)
 
 
 @pytest.mark.parametrize("cleanup", [True, False])

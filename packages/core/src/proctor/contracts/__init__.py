@@ -47,11 +47,13 @@ if TYPE_CHECKING:
         ExecResult,
         ExecTimeoutError,
         OutputLimitExceededError,
+        SandboxBrokenError,
         SandboxConnection,
         SandboxDriver,
         SandboxEnvironment,
         SandboxUserUnsupportedError,
     )
+    from proctor.contracts._sandbox_owner import RunningSandbox, SandboxOwner
     from proctor.contracts._startup import StartupContext
 
 __all__ = [
@@ -86,11 +88,14 @@ __all__ = [
     "RunSnapshot",
     "RunStart",
     "RunnerProvider",
+    "RunningSandbox",
     "SampleEnd",
     "SampleSnapshot",
+    "SandboxBrokenError",
     "SandboxConnection",
     "SandboxDriver",
     "SandboxEnvironment",
+    "SandboxOwner",
     "SandboxProvider",
     "SandboxUserUnsupportedError",
     "StartupContext",
@@ -152,10 +157,13 @@ _HOME = {
     "ExecResult": "_sandbox",
     "ExecTimeoutError": "_sandbox",
     "OutputLimitExceededError": "_sandbox",
+    "SandboxBrokenError": "_sandbox",
     "SandboxConnection": "_sandbox",
     "SandboxDriver": "_sandbox",
     "SandboxEnvironment": "_sandbox",
     "SandboxUserUnsupportedError": "_sandbox",
+    "RunningSandbox": "_sandbox_owner",
+    "SandboxOwner": "_sandbox_owner",
     "StartupContext": "_startup",
 }
 

@@ -85,12 +85,14 @@ class SandboxProvider:
         backends: async back-ends that the driver runs on.
         summary: one line for ``proctor plugins show``.
         takes_config: whether a configuration means anything to it; of one that does not, a run warns.
+        default_max_execs: commands at once in all its sandboxes together, given the CPU budget; ``None`` means no
+            limit. Waiting for a place is not working time of the sample.
 
     Example:
         >>> from proctor.contracts import SandboxProvider
         >>> provider = SandboxProvider(name="toy", factory=ToyDriver, default_max_sandboxes=lambda cpus: 2 * cpus)
-        >>> provider.default_max_sandboxes(4)
-        8
+        >>> provider.default_max_sandboxes(4), provider.default_max_execs(4)
+        (8, None)
     """
 
     name: str
@@ -100,6 +102,7 @@ class SandboxProvider:
     backends: tuple[str, ...] = _BOTH
     summary: str = ""
     takes_config: bool = True
+    default_max_execs: Callable[[int], int | None] = _unlimited
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,18 @@ default one), and takes them away again. All methods are awaited on the event lo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+
+if TYPE_CHECKING:
+    from proctor.contracts._sandbox_owner import RunningSandbox
 
 __all__ = [
     "ExecResult",
     "ExecTimeoutError",
     "OutputLimitExceededError",
+    "SandboxBrokenError",
     "SandboxConnection",
     "SandboxDriver",
     "SandboxEnvironment",
@@ -94,6 +98,36 @@ class SandboxUserUnsupportedError(RuntimeError):
         >>> str(SandboxUserUnsupportedError("a toy has one user"))
         'a toy has one user'
     """
+
+
+class SandboxBrokenError(RuntimeError):
+    """The infrastructure failed, not the command: the engine does not answer, or the sandbox is gone.
+
+    It is no command's result and is not shown to the model. It ends the sample with an error; ``--retry-on-error``
+    begins it again in a fresh sandbox.
+
+    Args:
+        message: what happened, and what a person can do.
+        state: what the engine says of the sandbox now, such as ``exited (137), out of memory``.
+        logs: the last lines that the sandbox has printed.
+
+    Example:
+        >>> from proctor.contracts import SandboxBrokenError
+        >>> error = SandboxBrokenError("the container is gone", state="exited (137)", logs="starting\\nout of memory")
+        >>> str(error)
+        'the container is gone; state: exited (137); last lines of its log: starting | out of memory'
+    """
+
+    def __init__(self, message: str, state: str = "", logs: str = "") -> None:
+        super().__init__(message, state, logs)
+        self.state = state
+        self.logs = logs
+
+    def __str__(self) -> str:
+        lines = " | ".join(line.strip() for line in self.logs.splitlines() if line.strip())
+        text = str(self.args[0])
+        text += f"; state: {self.state}" if self.state else ""
+        return text + (f"; last lines of its log: {lines}" if lines else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +210,8 @@ class SandboxEnvironment(ABC):
             SandboxUserUnsupportedError: the sandbox can't run commands as ``user``.
             PermissionError: the command may not be executed (or not by ``user``).
             OutputLimitExceededError: more than 10 MiB on standard output or standard error.
+            SandboxBrokenError: not the command failed but what it runs in (the other methods raise it, too). A
+                command is never run a second time.
 
         Example:
             >>> anyio.run(toy.exec, ["echo", "all", "well"])
@@ -310,11 +346,54 @@ class SandboxDriver(ABC):
             >>> anyio.run(driver.task_cleanup, "quiz", {"image": "python:3.12"}, True)
         """
 
+    async def sandboxes(self) -> list[RunningSandbox]:
+        """All that this provider has made, for whichever run, and that is still there; asked for outside of runs, too.
+
+        A driver whose sandboxes end with the process has none to tell of.
+
+        Raises:
+            PrerequisiteError: the engine can't be asked; the message says what to do.
+
+        Example:
+            >>> anyio.run(driver.sandboxes)
+            []
+        """
+        return []
+
+    async def remove(self, ids: Sequence[str]) -> list[str]:
+        """Take away what ``sandboxes`` told of, whoever's it is, and return when it is gone.
+
+        Args:
+            ids: what to remove; one that is not there (any more) is passed over.
+
+        Returns:
+            The names of what was removed, as a person knows them.
+
+        Raises:
+            SandboxBrokenError: something is still there.
+
+        Example:
+            >>> anyio.run(driver.remove, ["box7"])
+            []
+        """
+        return []
+
     async def reap(self, run_id: str | None) -> list[str]:
         """Take away what the dead run ``run_id`` (``None``: any dead run) left behind; the names of what was removed.
+
+        What belongs to a process that is alive, or of which that can't be known, stays. By ``sandboxes`` and
+        ``remove``, so a driver that has these needs no other.
 
         Example:
             >>> anyio.run(driver.reap, None)
             []
         """
-        return []
+        from anyio import to_thread
+
+        found = [each for each in await self.sandboxes() if each.owner and run_id in (None, each.owner.run_id)]
+
+        def dead() -> list[str]:
+            return [each.id for each in found if each.owner is not None and each.owner.alive() is False]
+
+        ids = await to_thread.run_sync(dead) if found else []
+        return await self.remove(ids) if ids else []

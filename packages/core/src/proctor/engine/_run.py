@@ -140,13 +140,14 @@ async def run_planned(plan: Callable[[], list[Unit]], options: RunOptions, agend
     """Evaluate the units that ``plan`` makes, once plugins and gates are there."""
     plugins.configure(options.plugins, options.disable_plugins)
     plugins.startup()
+    run_id = short_uuid()
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(detached_tasks())
         stack.enter_context(run_gates(options.max_subprocesses, connection_policy(options)))
         stack.enter_context(run_models())
         stack.enter_context(use_prices(options.prices))
         stack.enter_context(use_budget(RunBudget(options.max_tokens_total, options.max_cost)))
-        stack.enter_context(configure_sandboxes(options.max_sandboxes))
+        stack.enter_context(configure_sandboxes(options.max_sandboxes, run_id))
         result: RunResult | None = None
         try:
             units = whole = plan()
@@ -165,7 +166,7 @@ async def run_planned(plan: Callable[[], list[Unit]], options: RunOptions, agend
                 stack.callback(index.release)
                 await to_thread.run_sync(index.hold)
             observers.start()
-            current = _Run(units, options, observers, made)
+            current = _Run(run_id, units, options, observers, made)
             stack.callback(current.emergency.close)
             screen = Screen(display, current.progress.snapshot, lambda: sample_snapshots(current.progress.units))
             result = await current.run(screen)
@@ -185,12 +186,14 @@ def _estimates(units: Sequence[Unit], logs: Mapping[int, EvalLog]) -> tuple[Unit
 
 
 class _Run:
-    def __init__(self, units: Sequence[Unit], options: RunOptions, observers: Observers, agenda: Agenda) -> None:
+    def __init__(
+        self, run_id: str, units: Sequence[Unit], options: RunOptions, observers: Observers, agenda: Agenda
+    ) -> None:
         self.units = units
         self.options = options
         self.agenda = agenda
         self.observers = observers
-        self.run_id = short_uuid()
+        self.run_id = run_id
         self.progress = RunProgress(units)
         self.logs: dict[int, EvalLog] = {}
         self.failed: Counter[int] = Counter()

@@ -148,7 +148,7 @@ async def _run(attempt: Attempt, state: TaskState, transcript: Transcript, limit
         return
     unit = attempt.unit
     spec, sample = _rooted(spec, attempt.sample, unit.task.folder)
-    async with sample_sandbox(spec, unit.name, sample, cleanup=unit.options.sandbox_cleanup):
+    async with sample_sandbox(spec, unit.name, sample, cleanup=unit.options.sandbox_cleanup, epoch=attempt.epoch):
         await _inside(attempt, state, transcript, limits)
 
 

@@ -131,7 +131,7 @@ class RunStatus:
         for line in all_connections():
             yield _connections(line, self._budgets)
         for gate in sandbox_gates():
-            yield _gate("sandboxes", gate)
+            yield _gate("execs" if gate.name.endswith(" execs") else "sandboxes", gate)
         if (subprocesses := used_subprocess_gate()) is not None:
             yield _gate("subprocesses", subprocesses)
         for gate in (*named_gates(), *self._progress.own_gates()):

@@ -4,14 +4,18 @@ from proctor.contracts import (
     ExecResult,
     ExecTimeoutError,
     OutputLimitExceededError,
+    RunningSandbox,
+    SandboxBrokenError,
     SandboxConnection,
     SandboxDriver,
     SandboxEnvironment,
+    SandboxOwner,
     SandboxUserUnsupportedError,
 )
 from proctor.sandbox._context import sandbox, sandbox_context, sandbox_default, sandbox_with
 from proctor.sandbox._files import SETUP_TIMEOUT
 from proctor.sandbox._local import MAX_EXEC_OUTPUT, MAX_READ_FILE, LocalSandbox, LocalSandboxDriver
+from proctor.sandbox._owner import sandbox_owner
 from proctor.sandbox._run import (
     cleanup_sandboxes,
     configure_sandboxes,
@@ -30,9 +34,12 @@ __all__ = [
     "LocalSandbox",
     "LocalSandboxDriver",
     "OutputLimitExceededError",
+    "RunningSandbox",
+    "SandboxBrokenError",
     "SandboxConnection",
     "SandboxDriver",
     "SandboxEnvironment",
+    "SandboxOwner",
     "SandboxSpec",
     "SandboxUserUnsupportedError",
     "cleanup_sandboxes",
@@ -42,6 +49,7 @@ __all__ = [
     "sandbox_context",
     "sandbox_default",
     "sandbox_gates",
+    "sandbox_owner",
     "sandbox_with",
     "set_max_sandboxes",
 ]

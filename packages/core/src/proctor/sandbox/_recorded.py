@@ -5,9 +5,11 @@ from __future__ import annotations
 import shlex
 from typing import Any, Literal, overload
 
+from proctor.concurrency import Gate
 from proctor.contracts import ExecResult, SandboxConnection, SandboxEnvironment
 from proctor.log import now_iso, transcript
 from proctor.monitor import doing
+from proctor.sandbox._held import held
 from proctor.schema import SandboxEvent
 
 __all__ = ["RecordedSandbox"]
@@ -21,10 +23,12 @@ class RecordedSandbox(SandboxEnvironment):
 
     Args:
         inner: the sandbox of a provider.
+        execs: the gate of its commands, if the provider limits them.
     """
 
-    def __init__(self, inner: SandboxEnvironment) -> None:
+    def __init__(self, inner: SandboxEnvironment, execs: Gate | None = None) -> None:
         self.inner = inner
+        self._execs = execs
 
     async def exec(
         self,
@@ -44,8 +48,9 @@ class RecordedSandbox(SandboxEnvironment):
             options={name: value for name, value in options.items() if value is not None} or None,
         )
         try:
-            with doing("sandbox", f"exec {event.cmd}"):
-                result = await self.inner.exec(cmd, input, cwd, env, user, timeout)
+            async with held(self._execs):
+                with doing("sandbox", f"exec {event.cmd}"):
+                    result = await self.inner.exec(cmd, input, cwd, env, user, timeout)
         except BaseException as error:
             _failed(event, error)
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -17,11 +16,12 @@ import anyio
 from proctor import plugins
 from proctor.concurrency import Gate, bounded, cpu_budget
 from proctor.contracts import SandboxDriver, SandboxEnvironment
-from proctor.limits import sample_limits
 from proctor.monitor import doing
 from proctor.registry import loggable
 from proctor.sandbox._context import sandbox_context
 from proctor.sandbox._files import prepare
+from proctor.sandbox._held import held
+from proctor.sandbox._owner import new_run_id, own_sandboxes
 from proctor.sandbox._recorded import RecordedSandbox
 from proctor.schema import Sample, SandboxSpec
 
@@ -39,6 +39,8 @@ class _Provider:
 
     driver: SandboxDriver
     gate: Gate
+    execs: Gate | None = None
+    """Of the commands in all its sandboxes, for a provider that limits them."""
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     up: dict[int, dict[str, SandboxEnvironment]] = field(default_factory=dict)
     """The sandboxes of samples that are not taken down yet."""
@@ -49,6 +51,7 @@ class _Provider:
 @dataclass(slots=True)
 class _RunSandboxes:
     max_sandboxes: int | None = None
+    run_id: str = field(default_factory=new_run_id)
     providers: dict[str, _Provider] = field(default_factory=dict)
 
 
@@ -56,17 +59,20 @@ _current: ContextVar[_RunSandboxes | None] = ContextVar("proctor_run_sandboxes",
 
 
 @contextmanager
-def configure_sandboxes(max_sandboxes: int | None = None) -> Iterator[None]:
+def configure_sandboxes(max_sandboxes: int | None = None, run_id: str | None = None) -> Iterator[None]:
     """Give the code inside drivers and gates of its own, shared by all tasks that it starts.
 
     What is prepared for tasks stays until ``cleanup_sandboxes`` is called inside.
 
     Args:
         max_sandboxes: sandboxes at once of each provider; ``None`` leaves it to the provider.
+        run_id: what the run is called on the labels of its sandboxes; by default the process has an id of its own.
     """
-    token = _current.set(_RunSandboxes(max_sandboxes))
+    run = _RunSandboxes(max_sandboxes, run_id or new_run_id())
+    token = _current.set(run)
     try:
-        yield
+        with own_sandboxes(run.run_id):
+            yield
     finally:
         _current.reset(token)
 
@@ -80,8 +86,9 @@ def _run() -> _RunSandboxes:
 
 
 def sandbox_gates() -> list[Gate]:
-    """The gates of the providers that the run has used so far."""
-    return [provider.gate for provider in list(_run().providers.values())]
+    """The gates of the providers that the run has used so far: of sandboxes, and of commands in them."""
+    used = list(_run().providers.values())
+    return [gate for provider in used for gate in (provider.gate, provider.execs) if gate is not None]
 
 
 def set_max_sandboxes(limit: int, name: str | None = None) -> list[tuple[str, int | None]]:
@@ -113,13 +120,16 @@ def _provider(name: str) -> _Provider:
         limit = run.max_sandboxes or record.default_max_sandboxes(cpu_budget().cpus)
         with plugins.complete("sandbox_providers", name):
             driver = record.factory()
-        known = run.providers[name] = _Provider(driver, Gate(f"{name} sandboxes", limit))
+        execs = record.default_max_execs(cpu_budget().cpus)
+        known = run.providers[name] = _Provider(
+            driver, Gate(f"{name} sandboxes", limit), None if execs is None else Gate(f"{name} execs", execs)
+        )
     return known
 
 
 @asynccontextmanager
 async def sample_sandbox(
-    spec: SandboxSpec, task_name: str, sample: Sample, cleanup: bool = True
+    spec: SandboxSpec, task_name: str, sample: Sample, cleanup: bool = True, epoch: int = 1
 ) -> AsyncIterator[Mapping[str, SandboxEnvironment]]:
     """Give the code inside the sandboxes of ``sample``, with its files written and its setup script run.
 
@@ -130,20 +140,24 @@ async def sample_sandbox(
         task_name: the task, for the provider's names and labels.
         sample: whose metadata, files and setup script are used.
         cleanup: whether the sandboxes are taken away at the end.
+        epoch: of the sample, for the labels.
 
     Raises:
         UsageError: if there is no such provider.
         RuntimeError: if the setup script failed.
     """
     provider = _provider(spec.type)
-    async with _inside(provider.gate):
+    async with held(provider.gate):
         with doing("sandbox", f"start {spec.type}"):
             await _prepare_task(provider, task_name, spec.config)
-            made = await provider.driver.sample_init(task_name, spec.config, dict(sample.metadata or {}))
+            with own_sandboxes(_run().run_id, task_name, str(sample.id), epoch):
+                made = await provider.driver.sample_init(task_name, spec.config, dict(sample.metadata or {}))
         interrupted = True
         provider.up[id(made)] = made
         try:
-            environments: dict[str, SandboxEnvironment] = {name: RecordedSandbox(env) for name, env in made.items()}
+            environments: dict[str, SandboxEnvironment] = {
+                name: RecordedSandbox(env, provider.execs) for name, env in made.items()
+            }
             await prepare(sample, environments)
             with sandbox_context(environments):
                 yield environments
@@ -167,25 +181,14 @@ async def _take_down(provider: _Provider, made: dict[str, SandboxEnvironment], i
     provider.up.pop(id(made), None)
 
 
-@asynccontextmanager
-async def _inside(gate: Gate) -> AsyncIterator[None]:
-    if not gate.try_acquire():
-        limits = sample_limits()
-        with contextlib.nullcontext() if limits is None else limits.pause():
-            await gate.acquire()
-    try:
-        yield
-    finally:
-        gate.release()
-
-
 async def _prepare_task(provider: _Provider, task: str, config: Any) -> None:
     key = (task, json.dumps(loggable(config, keep_secrets=True), sort_keys=True, default=str))
     if key in provider.ready:
         return
     async with provider.lock:  # building one image twice at once helps nobody
         if key not in provider.ready:
-            await provider.driver.task_init(task, config)
+            with own_sandboxes(_run().run_id, task):
+                await provider.driver.task_init(task, config)
             provider.ready[key] = config
 
 
