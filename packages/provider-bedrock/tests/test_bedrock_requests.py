@@ -32,6 +32,7 @@ from proctor.schema import (
     ToolParam,
     ToolParams,
 )
+from proctor_provider_bedrock import _settings
 from proctor_provider_bedrock._messages import converse_messages
 from proctor_testkit import FakeBedrock
 
@@ -287,6 +288,19 @@ async def test_settings_of_converse(sent: Any) -> None:
 
     assert body["inferenceConfig"] == {"maxTokens": 10, "temperature": 0.5, "topP": 0.9, "stopSequences": ["END"]}
     assert "additionalModelRequestFields" not in body
+
+
+@pytest.mark.parametrize(("setting", "value"), [("seed", 0), ("seed", 1), ("logprobs", True), ("num_choices", 2)])
+async def test_what_converse_does_not_take_is_left_out_and_said(
+    sent: Any, setting: str, value: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_settings, "_warned", set())
+
+    await sent(NOVA, "?", **{setting: value, "frequency_penalty": 0.0, "presence_penalty": 0})
+
+    assert [record.message for record in caplog.records if "left out" in record.message] == [
+        f"Converse does not take {setting}; it is left out"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -35,10 +35,10 @@ def failing(*ids: int) -> Solver:
 
 
 @scorer(metrics=[accuracy(), stderr()])
-def fragile(broken: int = 2) -> Scorer:
+def fragile(broken: int = 2, by: type[BaseException] = ValueError) -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:
         if state.sample_id == broken:
-            raise ValueError("odd answer")
+            raise by("odd answer")
         return Score(value="C")
 
     return score
@@ -131,13 +131,14 @@ def test_a_sample_whose_cleanup_failed_keeps_its_error(run: Run) -> None:
     assert read_eval_log_sample(header.location, 1).error is not None
 
 
-def test_a_scorer_that_raises_leaves_its_sample_unscored(made: EvalLog) -> None:
-    header = score(made.location, fragile(), action="overwrite")
+@pytest.mark.parametrize("by", [ValueError, SystemExit])
+def test_a_scorer_that_raises_leaves_its_sample_unscored(made: EvalLog, by: type[BaseException]) -> None:
+    header = score(made.location, fragile(by=by), action="overwrite")
     [row] = _results(header).scores
     assert (row.scored_samples, row.unscored_samples) == (3, 1)
     assert (_results(header).metadata or {})["proctor"]["partial"] == {"fragile": {"unscored:scoring_failed": 2}}
     failed = (read_eval_log_sample(header.location, 2).scores or {})["fragile"]
-    assert (failed.reason, failed.explanation) == ("scoring_failed", "ValueError('odd answer')")
+    assert (failed.reason, failed.explanation) == ("scoring_failed", f"{by.__name__}('odd answer')")
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])

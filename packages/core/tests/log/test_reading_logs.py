@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import math
+import shutil
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ from proctor.log import (
     recover_eval_log,
     write_eval_log,
 )
+from proctor.log._json_file import JsonFile
+from proctor.log._open import open_log
 from proctor.log._zip_read import ZipReader
 from proctor.schema import EvalLog, EvalPlan, ModelEvent, UnknownEvent
 
@@ -263,6 +267,30 @@ def test_a_listing_goes_by_names(tmp_path: Path) -> None:
     assert len(list_eval_logs(str(tmp_path), recursive=False)) == 3
     assert len(list_eval_logs(str(tmp_path), formats=("json",))) == 1
     assert list_eval_logs(str(tmp_path / "absent")) == []
+
+
+def test_a_listing_of_an_url_gives_locations_that_can_be_read(tmp_path: Path) -> None:
+    folder = tmp_path / "my logs"
+    folder.mkdir()
+    shutil.copy(LOGS / FILES[0], folder)
+
+    [plain], [quoted] = list_eval_logs(folder.as_uri().replace("%20", " ")), list_eval_logs(folder.as_uri())
+
+    read = [read_eval_log(found.name, header_only=True).eval for found in (plain, quoted)]
+    assert read[0] == read[1]
+
+
+def test_a_json_log_is_read_once_for_all_its_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = next(str(LOGS / name) for name in FILES if name.endswith(".json"))
+    reads: list[bool] = []
+    whole = JsonFile.whole
+    monkeypatch.setattr(JsonFile, "whole", lambda self, resolve=False: reads.append(resolve) or whole(self, resolve))
+    file = open_log(path)
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda key: file.sample(*key), file.keys() * 2))
+
+    assert len(reads) == 1
 
 
 def test_a_listing_asks_headers_when_names_say_nothing() -> None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from proctor_log_s3._client import Client, Place
 
-__all__ = ["Segment", "Segments", "folder_of", "is_part", "list_objects"]
+__all__ = ["Segment", "Segments", "folder_of", "is_part", "list_objects", "part_keys"]
 
 _NAME = re.compile(r"(\d{6,})-(\d+)-(\d+)")
 _AT_ONCE = 16  # requests for pieces of one range
@@ -122,6 +122,11 @@ def list_objects(client: Client, place: Place, **arguments: Any) -> Iterator[dic
         if not reply.get("IsTruncated"):
             return
         arguments["ContinuationToken"] = reply["NextContinuationToken"]
+
+
+def part_keys(client: Client, place: Place) -> list[str]:
+    """The keys of a log's segments."""
+    return [row["Key"] for row in list_objects(client, (place[0], folder_of(place[1])))]
 
 
 def _in_order(found: Iterable[dict[str, Any]]) -> list[Segment]:

@@ -9,7 +9,7 @@ from typing import Any
 from proctor.contracts import LogSink
 from proctor_log_s3._client import Client, Place
 from proctor_log_s3._lease import Lease
-from proctor_log_s3._segments import Segment, Segments, folder_of, list_objects
+from proctor_log_s3._segments import Segment, Segments, folder_of, list_objects, part_keys
 from proctor_log_s3._upload import Upload
 
 __all__ = ["S3Sink", "delete_all"]
@@ -26,7 +26,7 @@ class S3Sink(LogSink):
     """
 
     def __init__(self, client: Client, place: Place, empty: str, lease: Lease, part: int) -> None:
-        self._client, self._place, self._empty, self._lease = client, place, empty, lease
+        self._client, self._place, self._empty, self._lease, self._part = client, place, empty, lease, part
         self._upload = Upload(client, place, part)
         self._directory = b""
         self._number = 0
@@ -77,7 +77,7 @@ class S3Sink(LogSink):
         self._open = False
         if self._number:
             with suppress(OSError):  # nobody looks at them any more
-                delete_all(self._client, self._place[0], _keys(self._client, self._place))
+                delete_all(self._client, self._place[0], part_keys(self._client, self._place))
         self._lease.close()
 
     def abandon(self) -> None:
@@ -91,21 +91,17 @@ class S3Sink(LogSink):
             self._upload.send()
             self._upload.finish(self._directory, {"IfMatch": self._empty})
         except FileNotFoundError:  # the parts were removed under our hands: the segments have it all
-            self._upload = Upload(self._client, self._place)
+            self._upload = Upload(self._client, self._place, self._part)
             for chunk in self._chunks():
                 self._upload.add(chunk)
                 self._upload.send()
             self._upload.finish(condition={"IfMatch": self._empty})
 
-    def _chunks(self, size: int = 8 << 20) -> Iterator[bytes]:
+    def _chunks(self) -> Iterator[bytes]:
         found = list_objects(self._client, (self._place[0], folder_of(self._place[1])))
         whole = Segments(self._client, self._place[0], found)
-        for start in range(0, whole.size, size):
-            yield whole.read(start, start + size)
-
-
-def _keys(client: Client, place: Place) -> list[str]:
-    return [row["Key"] for row in list_objects(client, (place[0], folder_of(place[1])))]
+        for start in range(0, whole.size, self._part):
+            yield whole.read(start, start + self._part)
 
 
 def delete_all(client: Client, bucket: str, keys: list[str]) -> None:

@@ -18,15 +18,13 @@ from proctor.contracts import LogBusyError, LogLease, LogSink, LogStore, Stat, U
 from proctor_log_s3._client import Client, Place
 from proctor_log_s3._errors import EmptyRangeError
 from proctor_log_s3._lease import DEAD, RENEW, Lease, holder_of, lease_of
-from proctor_log_s3._segments import Segments, folder_of, is_part, list_objects
+from proctor_log_s3._segments import Segments, folder_of, is_part, list_objects, part_keys
 from proctor_log_s3._sink import S3Sink, delete_all
 from proctor_log_s3._upload import PART, Upload
 
 __all__ = ["S3Store", "shared_store"]
 
 _SETTINGS = ("AWS_", "PROCTOR_S3_")
-
-_STEADY = 20  # times that the segments of a growing log are looked for
 
 
 def shared_store() -> S3Store:
@@ -102,7 +100,7 @@ class S3Store(LogStore):
         empty = self._claim(place)
         try:
             # Of a log that was deleted by hand, or of a deletion that broke off.
-            delete_all(self._client, place[0], self._parts(place))
+            delete_all(self._client, place[0], part_keys(self._client, place))
             lease = Lease(self._client, place, renew=self._renew, dead=self._dead)
         except BaseException as error:
             with suppress(OSError):  # nothing is in it, and nobody writes to it
@@ -216,7 +214,7 @@ class S3Store(LogStore):
             sink = self._sinks.get(place)
         if sink is not None:
             sink.replaced = True
-        delete_all(self._client, place[0], self._parts(place))
+        delete_all(self._client, place[0], part_keys(self._client, place))
         return self.stat(name)
 
     def _condition(self, name: str, if_match: str | None) -> dict[str, str]:
@@ -238,7 +236,7 @@ class S3Store(LogStore):
         self._client.call("head_object", place)
         self._client.call("delete_object", place)
         self._forget(place)
-        delete_all(self._client, bucket, [*self._parts(place), lease_of(key)])
+        delete_all(self._client, bucket, [*part_keys(self._client, place), lease_of(key)])
         for upload in self._client.call("list_multipart_uploads", (bucket, ""), Prefix=key).get("Uploads", ()):
             if upload["Key"] == key:
                 self._client.call("abort_multipart_upload", place, UploadId=upload["UploadId"])
@@ -253,9 +251,6 @@ class S3Store(LogStore):
         place = _place(name)
         self._client.call("head_object", place)
         return Lease(self._client, place, renew=self._renew, dead=self._dead)
-
-    def _parts(self, place: Place) -> builtins.list[str]:
-        return [row["Key"] for row in list_objects(self._client, _folder(place))]
 
     def _forget(self, place: Place) -> None:
         with self._lock:

@@ -19,18 +19,18 @@ LONG_REPLY = 8192
 """Tokens beyond which a reply is streamed."""
 
 _warned: set[str] = set()
-_UNKNOWN = (
-    "frequency_penalty",
-    "presence_penalty",
-    "logit_bias",
-    "seed",
-    "num_choices",
-    "logprobs",
-    "top_logprobs",
-    "prompt_logprobs",
-    "verbosity",
-    "modalities",
-)
+_UNKNOWN: dict[str, Any] = {  # what Converse does not take, and the value that says no more than nothing does
+    "frequency_penalty": 0,
+    "presence_penalty": 0,
+    "logit_bias": None,
+    "seed": None,
+    "num_choices": 1,
+    "logprobs": False,
+    "top_logprobs": None,
+    "prompt_logprobs": None,
+    "verbosity": None,
+    "modalities": None,
+}
 _BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 32768}
 _LEVELS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
 _ADAPTIVE = (4, 6)  # the first Claude that decides by itself how much it thinks
@@ -64,8 +64,9 @@ def inference_config(config: GenerateConfig, family: Family, model: str) -> dict
         _drop(said, ("temperature",), model)
     if family == "nova" and _LEVELS.get(config.reasoning_effort or "") == "high":
         _drop(said, ("maxTokens", "temperature", "topP"), model)
-    for name in _UNKNOWN:
-        if getattr(config, name) not in (None, 1, False):
+    for name, idle in _UNKNOWN.items():
+        value = getattr(config, name)
+        if value is not None and value != idle:
             _warn_once(f"Converse does not take {name}; it is left out")
     return said
 

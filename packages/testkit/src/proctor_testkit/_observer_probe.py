@@ -41,7 +41,6 @@ class Probe(Observer):
 
     Attributes:
         inner: the observer under test.
-        slow: seconds that each sample takes longer.
         events: what it was told, in order.
         threads: the threads that told it.
         raised: what ``inner`` raised.

@@ -61,17 +61,24 @@ def list_command(log_dir: str, status: str | None, no_recursive: bool, absolute:
     """
     from proctor.log import list_eval_logs, read_headers
 
-    accept = None if status is None else (lambda header: header.status == status)
     with _explained():
-        found = list_eval_logs(log_dir, recursive=not no_recursive, filter=accept)
+        found = list_eval_logs(log_dir, recursive=not no_recursive)
     headers = read_headers([info.name for info in found])
+    rows = ((info, header) for info, header in zip(found, headers, strict=True) if _has(status, header))
     if as_json:
-        print_json([_facts(info, header, absolute) for info, header in zip(found, headers, strict=True)])
-    elif not found:
+        print_json([_facts(info, header, absolute) for info, header in rows])
+        return
+    empty = True
+    for info, header in rows:
+        click.echo(_line(info, header, absolute))
+        empty = False
+    if empty:
         which = f"No log with status {status}" if status else "No log"
         click.echo(f"{which} in {log_dir}. `proctor eval` writes there; --log-dir names another folder.")
-    for info, header in () if as_json else zip(found, headers, strict=True):
-        click.echo(_line(info, header, absolute))
+
+
+def _has(status: str | None, header: EvalLog | Exception) -> bool:
+    return status is None or (not isinstance(header, Exception) and header.status == status)
 
 
 @log.command("dump", short_help="Print a log as JSON.")

@@ -22,6 +22,9 @@ __all__ = ["Detached", "bounded", "detached_tasks", "left_behind"]
 
 T = TypeVar("T")
 
+_GRACE = 5.0
+"""Seconds that what ``bounded`` has cancelled may go on."""
+
 _left: list[Coroutine[Any, Any, Any]] = []
 """What was abandoned: collected as garbage it would run once more, to say that it ignores that, too."""
 
@@ -87,14 +90,12 @@ def left_behind() -> bool:
     return bool(_left)
 
 
-async def bounded(work: Callable[[], Coroutine[Any, Any, object]], seconds: float, grace: float = 5.0) -> bool:
+async def bounded(work: Callable[[], Coroutine[Any, Any, object]], seconds: float) -> bool:
     """Await ``work``, for so long and no longer, also where the caller was cancelled.
 
     Args:
         work: makes the coroutine.
-        seconds: after which it is cancelled.
-        grace: seconds after which it is left where it stands, then.
-
+        seconds: after which it is cancelled; ``_GRACE`` s later it is left where it stands.
     Returns:
         Whether it came to its end.
 
@@ -109,7 +110,7 @@ async def bounded(work: Callable[[], Coroutine[Any, Any, object]], seconds: floa
     with anyio.CancelScope(shield=True):
         ended = await task.wait(seconds)
     if not ended:
-        await task.stop(grace)
+        await task.stop(_GRACE)
         return False
     task.result()
     return True

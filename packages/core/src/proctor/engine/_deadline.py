@@ -39,7 +39,6 @@ async def held(
     overtime: Callable[[], float],
     what: str,
     *,
-    grace: float | None = None,
     after: Callable[[Detached[T]], None] = lambda task: None,
 ) -> T:
     """Run ``work``, which is to end by itself when its time is over, in a task that can be left behind.
@@ -48,14 +47,12 @@ async def held(
         work: makes the coroutine.
         overtime: seconds since its time was over; negative, those that it has left at least.
         what: it is called in the error.
-        grace: seconds that it may go on after that; ``None`` = ``GRACE``.
         after: called when it is over, with the task and its context variables.
 
     Raises:
         StoodStill: it did not end.
         BaseException: what ``work`` raised.
     """
-    patience = GRACE if grace is None else grace
     permit = Permit()
 
     async def permitted() -> T:
@@ -68,12 +65,12 @@ async def held(
     if doer is not None:
         doer.coroutine = task.coroutine  # where a person looks for what the sample waits for
     try:
-        while not await task.wait(max(0.01, patience - overtime())):
-            if overtime() >= patience:
+        while not await task.wait(max(0.01, GRACE - overtime())):
+            if overtime() >= GRACE:
                 place = awaiting_place(task.coroutine)
                 task.abandon()
                 where = f", in {place}" if place is not None else ""
-                raise StoodStill(f"the {what} did not stop within {patience:g} s{where}: it was left behind")
+                raise StoodStill(f"the {what} did not stop within {GRACE:g} s{where}: it was left behind")
     except anyio.get_cancelled_exc_class():
         await task.stop(STOP * 0.8)  # whoever waits for this one has STOP seconds of patience
         raise

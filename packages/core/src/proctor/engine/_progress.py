@@ -71,7 +71,7 @@ class UnitProgress:
     @property
     def samples_name(self) -> str:
         """What the limit of samples at once is called."""
-        return f"samples of {self.unit.name} ({self.unit.model.name})"
+        return f"samples of {self.unit.title}"
 
     @property
     def active(self) -> bool:

@@ -15,7 +15,7 @@ from proctor.engine._options import RunOptions
 from proctor.engine._plan import make_plan, resolve_models
 from proctor.engine._unit import Unit
 from proctor.model import GenerateConfig, loggable_url
-from proctor.schema import REMOVED, EvalLog, ModelConfig
+from proctor.schema import EvalLog, ModelConfig, is_removed, without_removed
 
 __all__ = ["planned_again"]
 
@@ -95,17 +95,17 @@ def _options(header: EvalLog, options: RunOptions, given: frozenset[str]) -> Run
     own = logged_options(header)
     kept = {name: value for name in _KEPT if name not in given and (value := getattr(config, name)) is not None}
     kept |= {name: own[name] for name in _IN_FULL if name not in given and name in own}
-    logged = dict(_known(_config(spec.model_generate_config)))
+    logged = dict(without_removed(_config(spec.model_generate_config)))
     if {"max_connections", "adaptive_connections"} & given:
         logged = {name: value for name, value in logged.items() if not name.endswith("_connections")}
     limit = tuple(config.limit) if isinstance(config.limit, list) else config.limit
     restored: dict[str, Any] = {
         "config": GenerateConfig(**logged).merge(options.config),
-        "task_args": _known(spec.task_args_passed),
-        "model_args": {**_known(spec.model_args), **options.model_args},
+        "task_args": without_removed(spec.task_args_passed),
+        "model_args": {**without_removed(spec.model_args), **options.model_args},
         "model_roles": {role: _role(header, role, model) for role, model in (spec.model_roles or {}).items()},
         "solver": spec.solver,
-        "solver_args": _known(spec.solver_args or {}),
+        "solver_args": without_removed(spec.solver_args or {}),
         "score": spec.scorers is not None,
         "tags": tuple(spec.tags or ()),
         "metadata": {name: value for name, value in (spec.metadata or {}).items() if name != "proctor"},
@@ -113,7 +113,7 @@ def _options(header: EvalLog, options: RunOptions, given: frozenset[str]) -> Run
         "sample_shuffle": config.sample_shuffle,
         **kept,
     }
-    if spec.sandbox is not None and not _removed(spec.sandbox.config):
+    if spec.sandbox is not None and not is_removed(spec.sandbox.config):
         restored["sandbox"] = spec.sandbox
     if config.sample_shuffle is True and limit is not None:
         # Shuffled without a seed, another run would take other samples: those of the log are named instead.
@@ -135,18 +135,6 @@ def _role(header: EvalLog, role: str, model: ModelConfig | list[ModelConfig]) ->
         raise UsageError(
             f"{header.location} has several models in the role {role!r}, which this Proctor does not know."
         )
-    made = {"model": model.model, "base_url": model.base_url, "args": _known(model.args), **_config(model.config)}
+    settings = without_removed(_config(model.config))
+    made = {"model": model.model, "base_url": model.base_url, "args": without_removed(model.args), **settings}
     return {name: value for name, value in made.items() if value is not None}
-
-
-def _known(values: Mapping[str, Any]) -> dict[str, Any]:
-    """``values`` without what a log does not hold: secrets are given again, or come from the environment."""
-    return {name: value for name, value in values.items() if not _removed(value)}
-
-
-def _removed(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return any(map(_removed, value.values()))
-    if isinstance(value, (list, tuple)):
-        return any(map(_removed, value))
-    return bool(value == REMOVED)

@@ -90,11 +90,6 @@ def run(
     return in_loop(resolved, run_resolved, tasks, model, resolved, agenda, last=last)
 
 
-def _backend() -> str:
-    """The one that is in use, which is not the one that was asked for when the caller runs the loop."""
-    return anyio.get_cancelled_exc_class().__module__.partition(".")[0]
-
-
 async def run_async(
     tasks: TaskLike | Sequence[TaskLike], model: str | Model | Sequence[str | Model] | None, options: Mapping[str, Any]
 ) -> RunResult:
@@ -182,7 +177,8 @@ async def run_planned(plan: Callable[[], list[Unit]], options: RunOptions, agend
 
 
 def _estimates(units: Sequence[Unit], logs: Mapping[int, EvalLog]) -> tuple[UnitEstimate, ...]:
-    return tuple(unit_estimate(unit, logs[index]) for index, unit in enumerate(units) if logs[index].location)
+    # A unit that a signal came before has no log.
+    return tuple(unit_estimate(units[index], log) for index, log in sorted(logs.items()) if log.location)
 
 
 class _Run:
@@ -205,7 +201,7 @@ class _Run:
         self.watch = LoopWatch(self._stood_still)
         self.running: dict[UnitRun, None] = {}
         self.emergency = Emergency(self.watch, lambda: settled(self.running), self._last, options.stop_timeout)
-        self.status = RunStatus(self.run_id, self.progress, self.tasks, self.watch, options, _backend())
+        self.status = RunStatus(self.run_id, self.progress, self.tasks, self.watch, options, options.async_backend)
 
     async def run(self, screen: Screen) -> RunResult:
         self._screen = screen
@@ -284,7 +280,7 @@ class _Run:
                 # Its samples would be paid for twice: better that somebody looks at it first.
                 unit = self.units[index]
                 self._screen.message(
-                    f"{unit.name} ({unit.model.name}) is not tried again: what it has done can't be read from "
+                    f"{unit.title} is not tried again: what it has done can't be read from "
                     f"{location} ({redact_text(str(error))})",
                     "error",
                 )
@@ -308,9 +304,8 @@ class _Run:
             self.logs[index] = log = await unit.run()
             if why := stopped_by(log):
                 self._screen.message(
-                    f"{unit.unit.name} ({unit.unit.model.name}): the budget of the run is spent ({why}), so no further "
-                    f"sample was started. {'The same eval set' if self.agenda.eval_set_id else '`proctor eval-retry`'} "
-                    "goes on from the log",
+                    f"{unit.unit.title}: the budget of the run is spent ({why}), so no further sample was started. "
+                    f"{'The same eval set' if self.agenda.eval_set_id else '`proctor eval-retry`'} goes on from the log",
                     "warning",
                 )
         except Exception as error:
@@ -328,13 +323,13 @@ class _Run:
         why = f": {' '.join(log.error.message.split())}" if log.error else ""
         attempt = f"attempt {self.failed[index] + 1} of {self.agenda.retries.attempts + 1}"
         when = f"in {rest:.0f} s" if rest >= 1 else "at once"
-        self._screen.message(f"{unit.name} ({unit.model.name}) failed{why}. {attempt.capitalize()} {when}.", "warning")
+        self._screen.message(f"{unit.title} failed{why}. {attempt.capitalize()} {when}.", "warning")
 
     def _lost(self, index: int, unit: UnitRun, error: Exception) -> None:
         what = redact_text(f"{type(error).__name__}: {error}")
         progress = self.progress.units[index]
         progress.status, progress.error = "error", what
-        text = f"{unit.unit.name} ({unit.unit.model.name}): {what}"
+        text = f"{unit.unit.title}: {what}"
         if progress.location:
             text += f". What was written is in {progress.location}: `proctor log recover {progress.location}`"
         self._screen.message(text, "error")

@@ -167,11 +167,11 @@ class UnitRun:
             finally:
                 self._give_up()
 
-    def _give_up(self, why: str = "CancelledError()") -> None:
+    def _give_up(self) -> None:
         """Record what there is of the samples that did not stop when they were told to."""
         while self._attempts:
             attempt, place = self._attempts.popitem()
-            if (sample := attempt.given_up(why)) is None:
+            if (sample := attempt.given_up()) is None:
                 continue
             if sample.error is None:
                 self._record(sample, place)
@@ -323,7 +323,7 @@ class UnitRun:
         """
         if not self._progress.location:  # there is no log yet
             return
-        self._give_up("CancelledError()")
+        self._give_up()
         if error:
             self._failure = self._failure or eval_error(StoodStill(why))
         self._finish("error" if error else "cancelled")

@@ -76,16 +76,15 @@ class Attempt:
     state: TaskState | None = None
     solved: bool = False
 
-    def given_up(self, why: str) -> EvalSample | None:
+    def given_up(self) -> EvalSample | None:
         """What there is of a sample that goes on somewhere and is not waited for; None before it began.
 
-        Args:
-            why: the message of its error, unless it had come to all but its cleanup.
+        It was cancelled, unless it had come to all but its cleanup.
         """
         if self.limits is None or self.transcript is None or self.state is None:
             return None
         if not self.solved:
-            self.error = EvalError(message=why, traceback="", traceback_ansi="")
+            self.error = EvalError(message="CancelledError()", traceback="", traceback_ansi="")
         record = _finished(self, self.state, self.transcript, self.limits)
         record.__dict__["events"] = list(record.events)  # tasks that it started may add to its own list
         return record

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from proctor.contracts import UsageError
 from proctor.engine._load import learn_components
 from proctor.engine._options import RunOptions
 from proctor.engine._plan import resolve_roles
 from proctor.model import GenerateConfig, Model, check_base_url, make_model
 from proctor.registry import create
-from proctor.schema import REMOVED, EvalLog, EvalScorer, ModelConfig
+from proctor.schema import EvalLog, EvalScorer, ModelConfig, without_removed
 from proctor.scorer import Scorer
 
 __all__ = ["log_models", "log_scorers"]
@@ -74,14 +71,9 @@ def log_models(header: EvalLog, named: str | None, options: RunOptions) -> tuple
 def _from_log(settings: ModelConfig, role: str | None = None) -> Model | None:
     if settings.model in ("none", "none/none"):
         return None
-    args = _without_secrets(settings.args)
-    config = GenerateConfig(**_without_secrets(settings.config.to_dict()))
+    args = without_removed(settings.args)
+    config = GenerateConfig(**without_removed(settings.config.to_dict()))
     try:
         return make_model(settings.model, args, role=role, config=config, base_url=settings.base_url)
     except UsageError:
         return None
-
-
-def _without_secrets(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What the log kept of arguments; those that are secret come from the environment again."""
-    return {name: value for name, value in values.items() if value != REMOVED}

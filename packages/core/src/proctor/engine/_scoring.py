@@ -115,6 +115,7 @@ class Scoring:
         self._renamed = dict(zip(scorer_names(made), self._scorers, strict=True))
         self._outcomes = Outcomes([*former, *self._scorers])
         self._places = {str(id): place for place, id in enumerate(header.eval.dataset.sample_ids or ())}
+        self._total = 0
         self._multiple = any(step.params.get("multiple_correct") for step in header.plan.steps)
 
     def close(self) -> None:
@@ -124,13 +125,14 @@ class Scoring:
 
     async def run(self) -> None:
         """Score all samples, some of them at once; each is read when its turn comes."""
-        queue = iter(self._file.keys())
+        keys = self._file.keys()
+        queue, self._total = iter(keys), len(keys)
         workers = self._options.max_samples or self._options.config.max_connections or _AT_ONCE
         async with anyio.create_task_group() as tending:
             tending.start_soon(tend_gates)
             try:
                 async with anyio.create_task_group() as group:
-                    for _ in range(min(workers, len(self._file.keys()))):
+                    for _ in range(min(workers, self._total)):
                         group.start_soon(self._work, queue)
             except BaseExceptionGroup as errors:
                 _raise_usage(errors)
@@ -153,7 +155,7 @@ class Scoring:
                 await to_thread.run_sync(self._samples.add, sample)
             self._outcomes.add(sample)
             if self._job.tell is not None:
-                self._job.tell(self._outcomes.recorded, len(self._file.keys()))
+                self._job.tell(self._outcomes.recorded, self._total)
 
     async def _scored(self, sample: EvalSample) -> dict[str, Score]:
         """The new scores, which are put into the sample, too, with what happened."""
@@ -192,7 +194,7 @@ class Scoring:
             if self._samples:  # others were scored, and paid for
                 return Score.unscored(_FAILED, explanation=str(error))
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a script's sys.exit() is its sample's affair
             return Score.unscored(_FAILED, explanation=eval_error(error).message)
         return score
 

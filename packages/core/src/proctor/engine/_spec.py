@@ -30,7 +30,7 @@ from proctor.schema import (
     redact_url,
     short_uuid,
 )
-from proctor.scorer import eval_scorers, metric_definitions, reducer_name
+from proctor.scorer import eval_scorers, metric_definitions
 from proctor.solver import plan_steps
 
 __all__ = ["eval_plan", "eval_spec", "loggable_sandbox", "revision"]
@@ -163,7 +163,7 @@ def _config(unit: Unit) -> EvalConfig:
         "sample_id": list(ids) if isinstance(ids := options.sample_id, tuple) else ids,
         "sample_shuffle": options.sample_shuffle,
         "epochs": unit.epochs,
-        "epochs_reducer": _reducer_names(unit),
+        "epochs_reducer": unit.reducer_names,
         "fail_on_error": unit.policy.fail_on_error,
         "continue_on_fail": unit.policy.continue_on_fail,
         "retry_on_error": unit.retry_on_error or None,
@@ -190,12 +190,6 @@ def _config(unit: Unit) -> EvalConfig:
 def _whole(seconds: float | None) -> int | None:
     # The peer's field is an integer; a limit below a second must not read as none at all.
     return None if seconds is None else max(1, round(seconds))
-
-
-def _reducer_names(unit: Unit) -> list[str] | None:
-    if unit.reducers is None:
-        return None
-    return [reducer_name(reducer) for reducer in unit.reducers]
 
 
 @lru_cache(maxsize=1)

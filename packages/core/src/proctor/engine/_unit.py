@@ -13,7 +13,7 @@ from proctor.engine._options import RunOptions
 from proctor.engine._task import Task
 from proctor.model import GenerateConfig, Model
 from proctor.schema import SandboxSpec
-from proctor.scorer import Scorer, ScoreReducer
+from proctor.scorer import Scorer, ScoreReducer, reducer_name
 from proctor.solver import SolverLike
 
 __all__ = ["Unit"]
@@ -58,6 +58,16 @@ class Unit:
     def name(self) -> str:
         """The task's name."""
         return self.task.name
+
+    @property
+    def title(self) -> str:
+        """What a person knows it by: ``capitals temperature=0.2 (openai/gpt-5)``."""
+        return f"{' '.join(filter(None, (self.name, self.label)))} ({self.model.name})"
+
+    @property
+    def reducer_names(self) -> list[str] | None:
+        """Of the reducers, as a log has them."""
+        return None if self.reducers is None else [reducer_name(reducer) for reducer in self.reducers]
 
     @property
     def config(self) -> GenerateConfig:

@@ -6,8 +6,7 @@ import threading
 from collections import Counter
 
 from proctor.contracts import LogLease, LogStore
-from proctor.log._location import missing_log
-from proctor.log._zip_read import BadLogError
+from proctor.log._location import missing_log, not_a_log
 
 __all__ = ["held_here", "hold_log"]
 
@@ -43,9 +42,7 @@ def hold_log(store: LogStore, name: str, location: str) -> LogLease:
     except FileNotFoundError as error:
         raise missing_log(location) from error
     except IsADirectoryError as error:
-        raise BadLogError(
-            f"{location} is a folder, not a log: `proctor log list {location}` shows the logs in it."
-        ) from error
+        raise not_a_log(location) from error
 
 
 def held_here(store: LogStore, name: str) -> bool:

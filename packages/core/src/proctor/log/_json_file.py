@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from typing import Any
 
 from pydantic import ValidationError
@@ -29,7 +30,8 @@ class JsonFile(LogFile):
 
     def __init__(self, location: str, store: LogStore, name: str, stat: Stat) -> None:
         super().__init__(location, store, name, stat)
-        self._log: EvalLog | None = None
+        self._logs: dict[Resolve, EvalLog] = {}
+        self._lock = threading.Lock()
 
     def header(self, reductions: bool = True) -> EvalLog:
         return steadily(self._store, self._name, self._stat, self._header)
@@ -85,11 +87,10 @@ class JsonFile(LogFile):
             raise BadLogError(f"{self.location} is not an evaluation log: {misfit(error)}") from error
 
     def _loaded(self, resolve: Resolve) -> list[EvalSample]:
-        if resolve:
-            return self.whole(resolve).samples or []
-        if self._log is None:
-            self._log = self.whole()
-        return self._log.samples or []
+        with self._lock:  # several threads ask at once, and the file is read as a whole
+            if resolve not in self._logs:
+                self._logs[resolve] = self.whole(resolve)
+        return self._logs[resolve].samples or []
 
     def keys(self) -> list[tuple[str, int]]:
         return [(str(sample.id), sample.epoch) for sample in self._loaded(False)]

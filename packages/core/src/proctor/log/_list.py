@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from proctor.contracts import Stat
-from proctor.log._location import store_for
+from proctor.log._location import before_name, store_for
 from proctor.log._open import read_header
 from proctor.schema import EvalLog
 
@@ -65,7 +65,7 @@ def list_eval_logs(
         filter: takes headers; logs whose header can't be read are left out when it is given.
     """
     store, folder = store_for(str(log_dir))
-    head = str(log_dir)[: len(str(log_dir)) - len(folder)] if "://" in str(log_dir) else ""
+    head = before_name(str(log_dir), folder)
     found = [
         (head + name, stat)
         for name, stat in store.list(folder, recursive=recursive)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from urllib.parse import unquote, urlsplit
 
 from proctor.contracts import LogStore, UsageError
+from proctor.log._zip_read import BadLogError
 from proctor.schema import EvalSpec
 
 __all__ = ["join", "log_name", "store_for"]
@@ -58,6 +59,16 @@ def check_free(location: str, otherwise: str = "name another place") -> None:
 def missing_log(location: str) -> UsageError:
     """What to raise when there is no log at ``location``."""
     return UsageError(f"there is no log at {location}; `proctor log list` shows those there are.")
+
+
+def not_a_log(location: str) -> BadLogError:
+    """What to raise for a folder."""
+    return BadLogError(f"{location} is a folder, not a log: `proctor log list {location}` shows the logs in it.")
+
+
+def before_name(location: str, name: str) -> str:
+    """What stands in an URL before the name that its store has for it; empty where the name is written differently."""
+    return location[: len(location) - len(name)] if "://" in location and location.endswith(name) else ""
 
 
 def join(folder: str, name: str) -> str:

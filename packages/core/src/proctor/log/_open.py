@@ -8,7 +8,7 @@ from typing import Literal
 from proctor.contracts import Stat
 from proctor.log._eval_file import EvalFile
 from proctor.log._json_file import JsonFile
-from proctor.log._location import store_for
+from proctor.log._location import not_a_log, store_for
 from proctor.log._log_file import LogFile
 from proctor.log._steady import steadily
 from proctor.log._zip_format import LOCAL_MAGIC
@@ -39,9 +39,7 @@ def open_log(location: str, format: Literal["auto", "eval", "json"] = "auto", *,
             return EvalFile(location, store, name, stat, whole=whole)
         return JsonFile(location, store, name, stat)
     except IsADirectoryError as error:
-        raise BadLogError(
-            f"{location} is a folder, not a log: `proctor log list {location}` shows the logs in it."
-        ) from error
+        raise not_a_log(location) from error
     except BadLogError as error:
         raise BadLogError(f"{location} is not an evaluation log: {error}") from error
 

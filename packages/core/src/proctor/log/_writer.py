@@ -15,7 +15,7 @@ from proctor.contracts import LogSink, LogStore, UsageError
 from proctor.log._encode import encode_sample
 from proctor.log._json import encode
 from proctor.log._layout import EvalLayout, JsonLayout, Layout
-from proctor.log._location import join, log_name, store_for
+from proctor.log._location import before_name, join, log_name, store_for
 from proctor.log._patience import Patience
 from proctor.log._reuse import Reused
 from proctor.log._spill import LostSink, SpillingSink, store_patience
@@ -120,8 +120,7 @@ class LogWriter:
             folder = log_dir
         patience = patience or Patience()
         name, sink = _create(store, folder, spec, format, patience)
-        head = log_dir[: len(log_dir) - len(folder)] if log_dir.endswith(folder) and "://" in log_dir else ""
-        log = EvalLog(eval=spec, plan=plan, location=head + name)
+        log = EvalLog(eval=spec, plan=plan, location=before_name(log_dir, folder) + name)
         if not store.local:
             sink = SpillingSink(store, name, sink, log.location, patience, on_spill)
         config = spec.config

@@ -42,15 +42,6 @@ class ZipBuilder:
         """Where the next segment begins: the bytes of all members so far."""
         return self._offset
 
-    def mark(self) -> tuple[int, int, int]:
-        """What ``undo`` needs to take back everything that is added from now on."""
-        return len(self.directory), self._entries, self._offset
-
-    def undo(self, mark: tuple[int, int, int]) -> None:
-        """Forget what was added since ``mark`` was taken."""
-        length, self._entries, self._offset = mark
-        del self.directory[length:]
-
     def add(self, members: Sequence[tuple[str, bytes]]) -> list[bytes]:
         """The bytes of ``members`` (name, content), compressed; their records are in the directory on return."""
         return self.add_compressed(

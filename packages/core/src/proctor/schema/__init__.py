@@ -112,10 +112,12 @@ from proctor.schema._output import (
 )
 from proctor.schema._redact import (
     REMOVED,
+    is_removed,
     is_secret,
     redact,
     redact_text,
     redact_url,
+    without_removed,
 )
 from proctor.schema._sample import (
     EvalError,
@@ -260,6 +262,7 @@ __all__ = [
     "content_parts",
     "env_name",
     "env_options",
+    "is_removed",
     "is_secret",
     "load_config",
     "message_changes",
@@ -275,4 +278,5 @@ __all__ = [
     "score_keys",
     "set_option_table",
     "short_uuid",
+    "without_removed",
 ]

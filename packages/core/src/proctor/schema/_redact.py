@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
-__all__ = ["REMOVED", "is_secret", "redact", "redact_text", "redact_url"]
+__all__ = ["REMOVED", "is_removed", "is_secret", "redact", "redact_text", "redact_url", "without_removed"]
 
 T = TypeVar("T")
 
@@ -198,3 +198,17 @@ def _tells(named: re.Match[str], given: re.Match[str]) -> bool:
         return len(value) >= _SHORTEST and not wordlike
     # "wrong password: try another"
     return not (wordlike and named[2] == ":" and given.lastgroup == "bare" and " " not in value)
+
+
+def without_removed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """``values`` without what a log does not hold: secrets are given again, or come from the environment."""
+    return {name: value for name, value in values.items() if not is_removed(value)}
+
+
+def is_removed(value: Any) -> bool:
+    """Whether a secret was taken out of ``value``, at any depth."""
+    if isinstance(value, Mapping):
+        return any(map(is_removed, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(is_removed, value))
+    return bool(value == REMOVED)

@@ -10,7 +10,6 @@ from proctor.contracts import LogBusyError
 from proctor.engine import (
     IDENTITY_VERSION,
     Unit,
-    eval_spec,
     identity_changes,
     logged_ingredients,
     logged_unit,
@@ -164,7 +163,7 @@ def _covers(log: EvalLog, unit: Unit) -> bool:
 
 def _as_wanted(log: EvalLog, unit: Unit) -> bool:
     """Whether its results are reduced as the unit's are, with no more errors than the unit allows."""
-    if log.eval.config.epochs_reducer != eval_spec(unit, "", None).config.epochs_reducer:
+    if log.eval.config.epochs_reducer != unit.reducer_names:
         return False
     results = log.results
     return results is None or not unit.policy.exceeded(
@@ -203,8 +202,8 @@ def refusal(plan: SetPlan, *, new: bool = False) -> str | None:
     """
     for each in plan.of("running"):
         return (
-            f"{_named(each)} is being run by another process, which has its log {each.logs[0].location}: wait until it "
-            "is done (`proctor status` shows it), or stop it"
+            f"{each.unit.title} is being run by another process, which has its log {each.logs[0].location}: wait until "
+            "it is done (`proctor status` shows it), or stop it"
         )
     changed = [] if new else plan.of("changed")
     if not changed:
@@ -212,7 +211,7 @@ def refusal(plan: SetPlan, *, new: bool = False) -> str | None:
     parts = []
     for each in changed[:_MOST]:
         lines = "".join(f"\n  {change}" for change in each.changes)
-        parts.append(f"the configuration of {_named(each)} is not that of its log {each.logs[0].location}:{lines}")
+        parts.append(f"the configuration of {each.unit.title} is not that of its log {each.logs[0].location}:{lines}")
     if len(changed) > _MOST:
         parts.append(f"so it is with {len(changed) - _MOST} more")
     what = "it" if len(changed) == 1 else "them"
@@ -220,8 +219,3 @@ def refusal(plan: SetPlan, *, new: bool = False) -> str | None:
         f"\nUndo the change to go on with what is there, or evaluate {what} anew beside it with --on-change new "
         '(on_change="new")'
     )
-
-
-def _named(each: SetUnit) -> str:
-    label = f" {each.unit.label}" if each.unit.label else ""
-    return f"{each.unit.name}{label} ({each.unit.model.name})"
