@@ -303,9 +303,10 @@ class _Run:
         try:
             self.logs[index] = log = await unit.run()
             if why := stopped_by(log):
+                again = "The same eval set" if self.agenda.eval_set_id else "`proctor eval-retry`"
                 self._screen.message(
                     f"{unit.unit.title}: the budget of the run is spent ({why}), so no further sample was started. "
-                    f"{'The same eval set' if self.agenda.eval_set_id else '`proctor eval-retry`'} goes on from the log",
+                    f"{again} goes on from the log",
                     "warning",
                 )
         except Exception as error:
