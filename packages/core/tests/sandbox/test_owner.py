@@ -29,7 +29,8 @@ HERE = SandboxOwner.of_this_process("run1", task="quiz", sample="s1", epoch=2)
 
 
 def test_an_owner_is_read_back_from_its_labels_among_others() -> None:
-    assert SandboxOwner.from_labels({**HERE.labels(), "other": "x"}) == HERE
+    for owner in (HERE, replace(HERE, keep=True)):
+        assert SandboxOwner.from_labels({**owner.labels(), "other": "x"}) == owner
 
 
 @given(
@@ -108,12 +109,16 @@ class Engine(SandboxDriver):
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("run_id", "gone"), [(None, ["box1", "box2"]), ("run1", ["box1"]), ("run9", [])])
+@pytest.mark.parametrize(
+    ("run_id", "gone"),
+    [(None, ["box1", "box2"]), ("run1", ["box1"]), ("run9", []), ("run3", ["box5"])],
+)
 async def test_reaping_takes_away_what_dead_runs_left_and_nothing_else(run_id: str | None, gone: list[str]) -> None:
     dead = replace(HERE, started="0-0")
-    driver = Engine(HERE, dead, replace(dead, run_id="run2"), replace(dead, host="elsewhere"), None)
+    kept = replace(dead, run_id="run3", keep=True)
+    driver = Engine(HERE, dead, replace(dead, run_id="run2"), replace(dead, host="elsewhere"), None, kept)
     assert await driver.reap(run_id) == gone
-    assert sorted(driver.there) == sorted({"box0", "box1", "box2", "box3", "box4"} - set(gone))
+    assert sorted(driver.there) == sorted({f"box{number}" for number in range(6)} - set(gone))
 
 
 def test_a_broken_sandbox_says_what_the_engine_says_and_its_last_lines() -> None:

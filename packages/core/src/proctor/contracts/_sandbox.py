@@ -289,7 +289,23 @@ class SandboxDriver(ABC):
         >>> driver = ToyDriver()
     """
 
-    async def task_init(self, task: str, config: Any) -> None:  # noqa: B027  # a driver may have nothing to prepare
+    async def check(self, config: Any) -> None:  # noqa: B027  # a driver may have nothing to refuse
+        """Refuse what can't work before the first request is paid for; called for each configuration that is known.
+
+        It is quick and makes nothing: it reads the configuration and asks whether the engine answers.
+
+        Args:
+            config: the provider's own configuration (``None`` without one); paths in it are absolute.
+
+        Raises:
+            UsageError: for a configuration that makes no sense; the message names the key and the line.
+            PrerequisiteError: when something that it needs is not there; the message says what to do.
+
+        Example:
+            >>> anyio.run(driver.check, {"image": "python:3.12"})
+        """
+
+    async def task_init(self, task: str, config: Any) -> None:  # noqa: B027  # as check
         """Prepare for the samples of ``task`` that use ``config`` (build or pull images, check the engine).
 
         Called once for each distinct configuration of a task, before its first sample.
@@ -334,7 +350,7 @@ class SandboxDriver(ABC):
             {}
         """
 
-    async def task_cleanup(self, task: str, config: Any, cleanup: bool) -> None:  # noqa: B027  # as task_init
+    async def task_cleanup(self, task: str, config: Any, cleanup: bool) -> None:  # noqa: B027  # as check
         """Take away what ``task_init`` made, unless the user asked to keep it.
 
         Args:
@@ -381,7 +397,8 @@ class SandboxDriver(ABC):
     async def reap(self, run_id: str | None) -> list[str]:
         """Take away what the dead run ``run_id`` (``None``: any dead run) left behind; the names of what was removed.
 
-        What belongs to a process that is alive, or of which that can't be known, stays. By ``sandboxes`` and
+        What belongs to a process that is alive, or of which that can't be known, stays; so does what is kept for a
+        person to look into, unless its run is named. By ``sandboxes`` and
         ``remove``, so a driver that has these needs no other.
 
         Example:
@@ -390,10 +407,17 @@ class SandboxDriver(ABC):
         """
         from anyio import to_thread
 
-        found = [each for each in await self.sandboxes() if each.owner and run_id in (None, each.owner.run_id)]
+        found = await self.sandboxes()
 
         def dead() -> list[str]:
-            return [each.id for each in found if each.owner is not None and each.owner.alive() is False]
+            ids = []
+            for each in found:
+                owner = each.owner
+                if owner is None or owner.run_id != (run_id or owner.run_id) or (owner.keep and run_id is None):
+                    continue
+                if owner.alive() is False:
+                    ids.append(each.id)
+            return ids
 
         ids = await to_thread.run_sync(dead) if found else []
         return await self.remove(ids) if ids else []

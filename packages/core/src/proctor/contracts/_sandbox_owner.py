@@ -37,6 +37,7 @@ class SandboxOwner:
         task: name of the task; empty for what no task asked for.
         sample: id of the sample; empty for what several samples share.
         epoch: of the sample, from 1 on; 0 without a sample.
+        keep: the person who started the run wants to look into it afterwards (``--no-sandbox-cleanup``).
 
     Example:
         >>> from proctor.contracts import SandboxOwner
@@ -52,9 +53,12 @@ class SandboxOwner:
     task: str = ""
     sample: str = ""
     epoch: int = 0
+    keep: bool = False
 
     @classmethod
-    def of_this_process(cls, run_id: str, *, task: str = "", sample: str = "", epoch: int = 0) -> SandboxOwner:
+    def of_this_process(
+        cls, run_id: str, *, task: str = "", sample: str = "", epoch: int = 0, keep: bool = False
+    ) -> SandboxOwner:
         """An owner in this process; drivers ask :func:`proctor.sandbox.sandbox_owner`, which knows run and sample.
 
         Args:
@@ -62,13 +66,14 @@ class SandboxOwner:
             task: name of the task.
             sample: id of the sample.
             epoch: of the sample.
+            keep: it is to stay when the run is over.
 
         Example:
             >>> SandboxOwner.of_this_process("run7").sample
             ''
         """
         pid = os.getpid()
-        return cls(run_id, _host(), pid, _started(pid) or "", task, sample, epoch)
+        return cls(run_id, _host(), pid, _started(pid) or "", task, sample, epoch, keep)
 
     def labels(self) -> dict[str, str]:
         """The owner as labels; ``task`` and ``sample`` may be any text (Kubernetes has it as annotations).
@@ -88,6 +93,7 @@ class SandboxOwner:
             f"{_PREFIX}task": self.task,
             f"{_PREFIX}sample": self.sample,
             f"{_PREFIX}epoch": str(self.epoch),
+            **({f"{_PREFIX}keep": "yes"} if self.keep else {}),
         }
 
     @classmethod
@@ -115,6 +121,7 @@ class SandboxOwner:
             task=known.get("task", ""),
             sample=known.get("sample", ""),
             epoch=int(epoch) if _is_number(epoch) else 0,
+            keep=bool(known.get("keep")),
         )
 
     def alive(self) -> bool | None:

@@ -18,6 +18,7 @@ class _For(NamedTuple):
     task: str = ""
     sample: str = ""
     epoch: int = 0
+    keep: bool = False
 
 
 _for: ContextVar[_For | None] = ContextVar("proctor_sandbox_owner", default=None)
@@ -32,7 +33,7 @@ def new_run_id() -> str:
 
 
 @contextmanager
-def own_sandboxes(run_id: str, task: str = "", sample: str = "", epoch: int = 0) -> Iterator[None]:
+def own_sandboxes(run_id: str, task: str = "", sample: str = "", epoch: int = 0, keep: bool = False) -> Iterator[None]:
     """Say for whom the code inside makes sandboxes.
 
     Args:
@@ -40,8 +41,9 @@ def own_sandboxes(run_id: str, task: str = "", sample: str = "", epoch: int = 0)
         task: the task; empty for what no task asked for.
         sample: id of the sample; empty for what several share.
         epoch: of the sample.
+        keep: they stay when the run is over.
     """
-    token = _for.set(_For(run_id, task, sample, epoch))
+    token = _for.set(_For(run_id, task, sample, epoch, keep))
     try:
         yield
     finally:
@@ -55,4 +57,6 @@ def sandbox_owner() -> SandboxOwner:
     run this process is the owner, with a run id of its own.
     """
     here = _for.get() or _For(new_run_id())
-    return SandboxOwner.of_this_process(here.run_id, task=here.task, sample=here.sample, epoch=here.epoch)
+    return SandboxOwner.of_this_process(
+        here.run_id, task=here.task, sample=here.sample, epoch=here.epoch, keep=here.keep
+    )
