@@ -18,6 +18,8 @@ EXPENSIVE = {
     "cancel",
     "file_large",
     "file_limit",
+    "output_large",
+    "output_limit",
     "reap",
     "stdin_large",
     "timeout",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import shutil
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from proctor_testkit import DisplaySuite, ModelProviderSuite, ObserverSuite, SandboxSuite, Suite
+from proctor_testkit._suite import check_of
 
 SUITES: dict[str, type[Suite]] = {
     "models": ModelProviderSuite,
@@ -21,19 +21,26 @@ SUITES: dict[str, type[Suite]] = {
     "displays": DisplaySuite,
     "observers": ObserverSuite,
 }
-ONE_BY_ONE = {"sandboxes"}
-"""Where all of them in a row take minutes."""
-CASES = [(name, one.id.partition(".")[2]) for name, suite in SUITES.items() for one in suite.checks()]
+FAMILIES = [
+    (components, base.__name__)
+    for components, suite in SUITES.items()
+    for base in suite.__mro__
+    if any(check_of(value) for value in vars(base).values())
+]
 
 
-def failed(components: str, fault: str) -> set[str]:
-    """The checks that a component of a file fails."""
-    return _failed(components, fault if components in ONE_BY_ONE else "")[fault]
+def faults(components: str, family: str) -> list[str]:
+    """The checks that the class ``family`` has; each has a component of its name."""
+    [base] = [base for base in SUITES[components].__mro__ if base.__name__ == family]
+    found = (check_of(value) for value in vars(base).values())
+    return sorted(one.id.partition(".")[2] for one in found if one is not None)
 
 
-@functools.cache
-def _failed(components: str, only: str) -> dict[str, set[str]]:
-    """The checks that each component of a file fails, or one alone; pytest runs it as a plugin and as tests."""
+def failed(components: str, *names: str) -> dict[str, set[str]]:
+    """The checks that each of these components fails; pytest runs their file as a plugin and as tests.
+
+    One process for several: its start costs as much as the checks of two.
+    """
     here = Path(__file__).parent
     found: dict[str, set[str]] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -41,9 +48,9 @@ def _failed(components: str, only: str) -> dict[str, set[str]]:
         file = Path(shutil.copy(here / f"faulty_{components}.py", Path(folder, f"test_faulty_{components}.py")))
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--proctor-report", "r.json"]
         env = os.environ | {"PROCTOR_PLUGINS": str(file)}
-        chosen = f"{file.name}::Test_{only}" if only else file.name
-        done = subprocess.run([*command, chosen], cwd=folder, env=env, capture_output=True, text=True, timeout=500)
-        assert done.returncode == (only != "faultless"), done.stdout + done.stderr
+        chosen = [f"{file.name}::Test_{name}" for name in names]
+        done = subprocess.run([*command, *chosen], cwd=folder, env=env, capture_output=True, text=True, timeout=500)
+        assert done.returncode == (names != ("faultless",)), done.stdout + done.stderr
         for row in json.loads(Path(folder, "r.json").read_text()):
             if row["outcome"] != "not applicable":
                 assert row["outcome"] in ("passed", "failed"), row
@@ -54,13 +61,15 @@ def _failed(components: str, only: str) -> dict[str, set[str]]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("components", "fault"), CASES, ids=lambda value: value)
-def test_a_faulty_component_fails_in_its_own_check(components: str, fault: str) -> None:
-    assert failed(components, fault) == {fault}
+@pytest.mark.parametrize(("components", "family"), FAMILIES)
+def test_a_faulty_component_fails_in_its_own_check(components: str, family: str) -> None:
+    expected = {fault: {fault} for fault in faults(components, family)}
+
+    assert failed(components, *expected) == expected
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("components", SUITES)
 def test_a_component_without_fault_passes(components: str) -> None:
-    assert failed(components, "faultless") == set()
+    assert failed(components, "faultless") == {"faultless": set()}
