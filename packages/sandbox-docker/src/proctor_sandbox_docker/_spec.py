@@ -106,6 +106,7 @@ class ServiceSpec:
         command: the arguments of the entry point; with neither this nor ``entrypoint``, ``keep_alive`` decides.
         keep_alive: run something that only waits, in place of the image's own command.
         networks: names of the project's networks, with the service's further names in each. Empty = ``network_mode``.
+        addresses: fixed addresses in networks, by the network's name.
         network_mode: ``none`` (the default), ``bridge`` (the engine's own network), ``host`` or ``service:NAME``.
         volumes: what is mounted.
         depends_on: services that come first, and what is waited for.
@@ -129,7 +130,15 @@ class ServiceSpec:
     tty: bool = False
     volumes: tuple[MountSpec, ...] = ()
     networks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    addresses: Mapping[str, str] = field(default_factory=dict)
     network_mode: str | None = None
+    pid: str | None = None
+    ipc: str | None = None
+    group_add: tuple[str, ...] = ()
+    restart: str | None = None
+    stop_signal: str | None = None
+    stdin_open: bool = False
+    profiles: tuple[str, ...] = ()
     ports: tuple[PortSpec, ...] = ()
     extra_hosts: Mapping[str, str] = field(default_factory=dict)
     dns: tuple[str, ...] = ()
