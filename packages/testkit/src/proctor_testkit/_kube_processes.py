@@ -1,0 +1,276 @@
+"""Pods of processes of this machine, for where there is no engine or there are hundreds of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import pty
+import shutil
+import signal
+import struct
+import tempfile
+import termios
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from proctor_testkit._kube_backing import Backing, CommandError, Container, Ended, Execution, Launch, StartError, owner
+
+__all__ = ["ProcessBacking"]
+
+_MARK = "PROCTOR_FAKE_KUBERNETES"
+_PIECE = 1 << 15
+_LOOK = 0.02  # seconds between looks at a log that is followed
+
+
+class ProcessBacking(Backing):
+    """Each container is a process with a private folder as its working directory; all images are this machine.
+
+    A container without a command does nothing until it is stopped.
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._home = (root or Path(tempfile.gettempdir())) / f"proctor-fake-kubernetes-{os.getuid()}"
+        self._owner = owner(os.getpid()) or str(os.getpid())
+        self._root = self._home / self._owner
+        self._count = 0
+
+    async def open(self) -> None:
+        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for left in self._home.iterdir():
+            if owner(int(left.name.partition("-")[0])) != left.name:
+                await asyncio.to_thread(_take_away, left, f"{left.name}/")
+        self._root.mkdir(exist_ok=True)
+
+    async def close(self) -> None:
+        await asyncio.to_thread(_take_away, self._root, f"{self._owner}/")
+
+    async def pull(self, image: str) -> None:
+        """All images are there."""
+
+    async def create(self, launch: Launch) -> Container:
+        self._count += 1
+        folder = self._root / f"{launch.pod}-{launch.name}-{self._count}"
+        folder.mkdir()
+        (folder / "work").mkdir()
+        for path, name in launch.shared.items():
+            volume = self._root / f"{launch.pod}-volume-{name}"
+            volume.mkdir(exist_ok=True)
+            place = folder / "work" / path.lstrip("/")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(volume)
+        for path, data in launch.files.items():
+            place = folder / "work" / path.lstrip("/")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+        return _ProcessContainer(f"{self._owner}/{launch.pod}/{launch.name}/{self._count}", folder, launch)
+
+
+class _ProcessContainer(Container):
+    address = "127.0.0.1"
+
+    def __init__(self, name: str, folder: Path, launch: Launch) -> None:
+        self.id = name
+        self._folder = folder
+        self._launch = launch
+        self._work = folder / "work" / launch.directory.lstrip("/")
+        self._log = folder / "log"
+        self._process: asyncio.subprocess.Process | None = None
+        self._ended = asyncio.Event()
+        self._commands: list[asyncio.subprocess.Process] = []
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
+        about = {"HOME": str(self._work), "HOSTNAME": launch.hostname, _MARK: name}
+        self._environment = {**kept, **about, **launch.environment}
+
+    async def start(self) -> None:
+        self._work.mkdir(parents=True, exist_ok=True)
+        command = [*(self._launch.command or []), *(self._launch.arguments or [])] or ["sleep", "infinity"]
+        log = self._log.open("ab")
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._work,
+                env=self._environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._ended.set()
+            raise StartError(_cannot_start(command[0], error)) from None
+        finally:
+            log.close()
+
+    async def wait(self) -> Ended:
+        if self._process is None:
+            await self._ended.wait()
+            return Ended(137, "Error")
+        code = await self._process.wait()
+        self._ended.set()
+        await self._end_all()
+        code = 128 - code if code < 0 else code
+        return Ended(code, "Error" if code else "Completed")
+
+    async def stop(self, grace: float) -> None:
+        if self._process is None or self._process.returncode is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            self._process.terminate()
+        try:
+            await asyncio.wait_for(self._process.wait(), grace)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+
+    async def remove(self) -> None:
+        self._ended.set()
+        await self._end_all()
+        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+
+    async def _end_all(self) -> None:
+        """End every process of the container, as the end of a real one's first process does."""
+        for process in (self._process, *self._commands):
+            if process is not None and process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+        await asyncio.to_thread(_kill, self.id)
+        for process in (self._process, *self._commands):
+            if process is not None:
+                await process.wait()
+                _transport(process).close()
+
+    async def logs(self, *, follow: bool, tail: int | None, since: float, timestamps: bool) -> AsyncIterator[bytes]:
+        if not self._log.exists():
+            return
+        with self._log.open("rb") as log:
+            if tail is not None:
+                lines = log.read().splitlines(keepends=True)
+                yield b"".join(lines[len(lines) - tail :] if tail else [])
+            while True:
+                ended = self._ended.is_set()
+                while piece := log.read(_PIECE):
+                    yield piece
+                if ended or not follow:
+                    return
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._ended.wait(), _LOOK)
+
+    async def exec(self, command: Sequence[str], *, stdin: bool, tty: bool) -> Execution:
+        if self._ended.is_set():
+            raise CommandError("container is not running")
+        terminal, theirs = pty.openpty() if tty else (-1, -1)
+        streams = [theirs] * 3 if tty else [asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL, -1, -1]
+        before = ["setsid", "--ctty"] if tty and shutil.which("setsid") else []
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *before,
+                *command,
+                stdin=streams[0],
+                stdout=streams[1],
+                stderr=streams[2],
+                cwd=self._work,
+                env=self._environment,
+                start_new_session=not tty,
+            )
+        except OSError as error:
+            if tty:
+                os.close(terminal)
+            raise CommandError(_cannot_start(command[0], error)) from None
+        finally:
+            if tty:
+                os.close(theirs)
+        self._commands.append(process)
+        return _ProcessExecution(process, terminal)
+
+
+class _ProcessExecution(Execution):
+    def __init__(self, process: asyncio.subprocess.Process, terminal: int) -> None:
+        self._process = process
+        self._terminal = terminal
+        self._pieces: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue(8)
+        loop = asyncio.get_running_loop()
+        if terminal >= 0:
+            self._readers = [loop.create_task(self._read_terminal())]
+        else:
+            assert process.stdout is not None and process.stderr is not None
+            pipes = ((1, process.stdout), (2, process.stderr))
+            self._readers = [loop.create_task(self._read(channel, pipe)) for channel, pipe in pipes]
+
+    async def write(self, data: bytes) -> None:
+        if self._terminal >= 0:
+            await asyncio.to_thread(os.write, self._terminal, data)
+        elif (pipe := self._process.stdin) is not None:
+            with contextlib.suppress(ConnectionError):
+                pipe.write(data)
+                await pipe.drain()
+
+    async def end_input(self) -> None:
+        if self._terminal >= 0:
+            await self.write(b"\x04")
+        elif self._process.stdin is not None:
+            self._process.stdin.close()
+
+    async def output(self) -> AsyncIterator[tuple[int, bytes]]:
+        ended = 0
+        while ended < len(self._readers):
+            channel, data = await self._pieces.get()
+            if data:
+                yield channel, data
+            else:
+                ended += 1
+
+    async def wait(self) -> int:
+        code = await self._process.wait()
+        return 128 - code if code < 0 else code
+
+    async def resize(self, columns: int, rows: int) -> None:
+        if self._terminal >= 0:
+            fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def leave(self) -> None:
+        for reader in self._readers:
+            reader.cancel()
+        if self._terminal >= 0:
+            os.close(self._terminal)
+            self._terminal = -1
+        # Not the transport itself, which would end the command.
+        for number in (0, 1, 2):
+            if (pipe := _transport(self._process).get_pipe_transport(number)) is not None:
+                pipe.close()
+
+    async def _read(self, channel: int, pipe: asyncio.StreamReader) -> None:
+        while data := await pipe.read(_PIECE):
+            await self._pieces.put((channel, data))
+        await self._pieces.put((channel, b""))
+
+    async def _read_terminal(self) -> None:
+        with contextlib.suppress(OSError):  # at the end of the last process a terminal cannot be read
+            while data := await asyncio.to_thread(os.read, self._terminal, _PIECE):
+                await self._pieces.put((1, data))
+        await self._pieces.put((1, b""))
+
+
+def _cannot_start(name: str, error: OSError) -> str:
+    why = "executable file not found in $PATH" if isinstance(error, FileNotFoundError) else error.strerror
+    return f'exec: "{name}": {why}: unknown'
+
+
+def _transport(process: asyncio.subprocess.Process) -> asyncio.SubprocessTransport:
+    return process._transport  # type: ignore[attr-defined,no-any-return]  # a Process does not show it
+
+
+def _take_away(folder: Path, mark: str) -> None:
+    _kill(mark)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _kill(mark: str) -> None:
+    """End every process whose environment has the mark, in whatever process group it is by now."""
+    wanted = f"{_MARK}={mark}".encode()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if any(word.startswith(wanted) for word in (entry / "environ").read_bytes().split(b"\0")):
+                os.kill(int(entry.name), signal.SIGKILL)

@@ -1,0 +1,310 @@
+"""FakeKubernetes: a Kubernetes API server on loopback whose pods run, and which fails as told."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import re
+import ssl
+import tempfile
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar
+
+from proctor_testkit._kube_api import Api
+from proctor_testkit._kube_backing import Backing
+from proctor_testkit._kube_certificate import made_certificate
+from proctor_testkit._kube_errors import ApiError
+from proctor_testkit._kube_faults import Fault, Faults
+from proctor_testkit._kube_node import Node
+from proctor_testkit._kube_routes import Route, route
+from proctor_testkit._kube_store import Obj, Store
+from proctor_testkit._kube_types import KINDS
+from proctor_testkit._kube_wire import HEAD_LIMIT, Connection, KubeRequest, StreamFault
+
+__all__ = ["KubeServer"]
+
+_T = TypeVar("_T")
+_PATIENCE = 100.0  # seconds that a change to the fake may take
+_PODS = KINDS["", "pods"]
+
+
+class KubeServer:
+    """The engine of ``FakeKubernetes``: its thread, its connections, what it counts, and faults of requests."""
+
+    def __init__(
+        self,
+        backing: Literal["processes", "docker"] = "processes",
+        *,
+        namespace: str = "default",
+        context: str = "fake",
+        token: str = "fake-token",
+        tls: bool = True,
+        docker_host: str | None = None,
+        pause_image: str = "proctor-busybox:latest",
+        pods: int = 10_000,
+        cpus: float = 10_000,
+        memory: float = 2.0**50,
+    ) -> None:
+        self.namespace = namespace
+        self.context = context
+        self.token = token
+        self.requests: list[KubeRequest] = []
+        self.connections = 0
+        self._tls = tls
+        self._changed = threading.Condition()
+        self._faults = Faults()
+        self._folder = tempfile.TemporaryDirectory(prefix="fake-kubernetes-")
+        self._authority: Path | None = None
+        self._port = 0
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="fake-kubernetes", daemon=True)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._server: asyncio.Server | None = None
+        self._backing = _backing(backing, docker_host)
+        self._store = Store()
+        self._node = Node(self._store, self._backing, pods=pods, cpus=cpus, memory=memory)
+        self._node.pause = pause_image if backing == "docker" else ""
+        self._api = Api(self._store, self._node)
+
+    @property
+    def base_url(self) -> str:
+        """Where it listens."""
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self._port}"
+
+    def kubeconfig(self, path: str | Path | None = None, **more: Any) -> Path:
+        """Write a kubeconfig that leads here; where it stands.
+
+        Args:
+            path: by default a file that ends with the server.
+            more: of the user, in place of the token.
+        """
+        cluster: Obj = {"server": self.base_url}
+        if self._authority is not None:
+            cluster["certificate-authority-data"] = base64.b64encode(self._authority.read_bytes()).decode()
+        named = {"cluster": "fake", "user": "fake", "namespace": self.namespace}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": self.context,
+            "clusters": [{"name": "fake", "cluster": cluster}],
+            "users": [{"name": "fake", "user": more or {"token": self.token}}],
+            "contexts": [{"name": self.context, "context": named}],
+        }
+        written = Path(path) if path is not None else Path(self._folder.name) / "kubeconfig"
+        written.write_text(json.dumps(config, indent=1))
+        written.chmod(0o600)
+        return written
+
+    def count(self, kind: str) -> int:
+        """How many requests came in whose kind has the regular expression ``kind`` in it."""
+        return sum(re.search(kind, one.kind) is not None for one in list(self.requests))
+
+    def wait(self, kind: str, count: int = 1, timeout: float = 60.0) -> bool:
+        """Block until ``count`` requests of a kind came in; False when they did not within ``timeout`` seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.count(kind) >= count, timeout)
+
+    def fail(
+        self,
+        status: int,
+        message: str = "made by FakeKubernetes",
+        *,
+        on: str = "",
+        times: int | None = 1,
+        reason: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Refuse the next requests of a kind: for a handshake of ``exec``, too."""
+        self._fault(on, times, "fail", status=status, message=message, reason=reason, headers=headers or {})
+
+    def schedule(self, *statuses: int, on: str = "") -> None:
+        """What befalls the next requests of a kind, one each; 200 is nothing."""
+        for status in statuses:
+            if status < 400:
+                self._fault(on, 1, "pass")
+            else:
+                self.fail(status, on=on)
+
+    def reset(self, *, on: str = "", times: int | None = 1) -> None:
+        """Reset the connection of the next requests of a kind; nothing is done."""
+        self._fault(on, times, "reset")
+
+    def stall(self, *, on: str = "", times: int | None = 1) -> None:
+        """Take the next requests of a kind and never answer them."""
+        self._fault(on, times, "hang")
+
+    def lose_reply(self, *, on: str = "", times: int | None = 1) -> None:
+        """Do what the next requests of a kind ask for, and reset the connection instead of the answer."""
+        self._fault(on, times, "lose")
+
+    def cut(self, after: int, *, on: str = "^exec", times: int | None = 1, stall: bool = False) -> None:
+        """Of the next answers send so many bytes after the head; then reset the connection, or go silent."""
+        self._stream(on, times, after=after, stall=stall)
+
+    def half_frame(self, *, on: str = "^exec", times: int | None = 1) -> None:
+        """Break off in the middle of the first frame with output (of the first piece of a watch or a log)."""
+        self._stream(on, times, half=True)
+
+    def drip(self, seconds: float = 0.001, *, on: str = "^exec", times: int | None = 1) -> None:
+        """Send the next answers a few bytes at a time, so many seconds apart."""
+        self._stream(on, times, drip=seconds)
+
+    def clear(self) -> None:
+        """No request goes wrong any more."""
+        self._faults.clear()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        try:
+            self._do(self._open())
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._do(self._close())
+        finally:
+            self._stop()
+
+    def _do(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Do something in the server's thread."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_PATIENCE)
+
+    def _call(self, function: Callable[[], _T]) -> _T:
+        async def work() -> _T:
+            return function()
+
+        return self._do(work())
+
+    def _fault(self, on: str, times: int | None, do: Any, **more: Any) -> None:
+        self._faults.add(Fault(re.compile(on), times, do, **more))
+
+    def _stream(self, on: str, times: int | None, **more: Any) -> None:
+        self._fault(on, times, "stream", stream=StreamFault(**more))
+
+    async def _open(self) -> None:
+        context: ssl.SSLContext | None = None
+        if self._tls:
+            context, self._authority = await asyncio.to_thread(made_certificate, Path(self._folder.name))
+        await self._backing.open()
+        for name in dict.fromkeys(("default", "kube-system", self.namespace)):
+            self._api.create(KINDS["", "namespaces"], "", {"metadata": {"name": name}})
+        self._server = await asyncio.start_server(
+            self._serve, "127.0.0.1", 0, backlog=1024, limit=HEAD_LIMIT, ssl=context
+        )
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def _close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._api.deletion.close()
+        await self._node.close()
+        await self._backing.close()
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()
+        self._folder.cleanup()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self.connections += 1
+        connection = Connection(reader, writer)
+        try:
+            while await self._exchange(connection):
+                pass
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # the client went away, or the server ends
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+            with contextlib.suppress(OSError, asyncio.CancelledError):
+                await writer.wait_closed()
+
+    async def _exchange(self, connection: Connection) -> bool:
+        """One request and its answer; False when the connection is at its end."""
+        try:
+            method, path, query, headers, body = await connection.request()
+        except ApiError as error:
+            await connection.reply(error.code, error.status, {"connection": "close"})
+            return False
+        way = route(method, path, query)
+        request = KubeRequest(way.words, method, path, way.namespace, way.name, query, headers, body)
+        with self._changed:
+            self.requests.append(request)
+            self._changed.notify_all()
+        try:
+            return await self._answer(way, request, connection)
+        except ApiError as error:
+            await connection.reply(error.code, error.status, error.headers)
+            return True
+        except (ValueError, KeyError, TypeError, AttributeError) as error:  # a request that nobody thought of
+            await connection.reply(400, ApiError(400, f"the fake Kubernetes cannot read this: {error!r}").status)
+            return True
+
+    async def _answer(self, way: Route, request: KubeRequest, connection: Connection) -> bool:
+        fault = self._faults.take(request.kind)
+        if fault is not None and fault.do == "fail":
+            raise ApiError(fault.status, fault.message, fault.reason, headers=dict(fault.headers))
+        if fault is not None and fault.do == "reset":
+            connection.reset()
+            return False
+        if fault is not None and fault.do == "hang":
+            await connection.gone()
+            return False
+        if request.headers.get("authorization") != f"Bearer {self.token}":
+            raise ApiError(401, "Unauthorized")
+        connection.lost = fault is not None and fault.do == "lose"
+        # A fault that befalls several requests counts the bytes of each by itself.
+        connection.fault = fault.stream.fresh() if fault is not None and fault.stream is not None else None
+        if way.sub == "exec":
+            await self._api.handle(way, request, connection)
+            return False
+        if way.verb == "watch" or way.sub == "log":
+            await _until_gone(connection, self._api.handle(way, request, connection))
+            return False
+        await self._api.handle(way, request, connection)
+        return True
+
+
+async def _until_gone(connection: Connection, work: Coroutine[Any, Any, None]) -> None:
+    """Stop a stream when its client goes away, also while there is nothing to send."""
+    loop = asyncio.get_running_loop()
+    streaming, leaving = loop.create_task(work), loop.create_task(connection.gone())
+    try:
+        await asyncio.wait({streaming, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if streaming.done():
+            streaming.result()
+    finally:
+        streaming.cancel()
+        leaving.cancel()
+        await asyncio.gather(streaming, leaving, return_exceptions=True)
+
+
+def _backing(kind: str, docker_host: str | None) -> Backing:
+    if kind == "docker":
+        from proctor_testkit._kube_docker import DockerBacking
+
+        return DockerBacking(docker_host)
+    if kind != "processes":
+        raise ValueError(f'backing={kind!r}: say "docker" or "processes"')
+    from proctor_testkit._kube_processes import ProcessBacking
+
+    return ProcessBacking()
