@@ -143,7 +143,7 @@ def test_it_keeps_other_objects(kubectl: Kubectl) -> None:
         {"kind": "Secret", "metadata": {"name": "hidden", "namespace": "apart"}, "stringData": {"word": "open"}},
         {"kind": "ResourceQuota", "metadata": {"name": "few", "namespace": "apart"}, "spec": {"hard": {"pods": "0"}}},
     ]
-    documents = "\n---\n".join(json.dumps({"apiVersion": "v1", **one}) for one in objects)
+    documents = "\n".join(json.dumps({"apiVersion": "v1", **one}) for one in objects)
     kubectl.said("apply", "-f", "-", data=documents.encode())
 
     over = kubectl.run("create", "-n", "apart", "-f", "-", data=json.dumps(pod("over")).encode())

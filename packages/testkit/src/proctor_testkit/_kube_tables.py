@@ -16,34 +16,14 @@ _ABOUT = {"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata"}
 
 def table(kind: Kind, objects: list[Obj], about: Obj, *, columns: bool = True) -> Obj:
     """A Table of the objects, with the metadata of the list; without its ``columns`` later in a watch."""
-    known: dict[str, Callable[[Obj], list[Any]]] = {
-        "pods": _pod,
-        "namespaces": lambda obj: [(obj.get("status") or {}).get("phase", "")],
-        "configmaps": lambda obj: [len(obj.get("data") or {}) + len(obj.get("binaryData") or {})],
-        "secrets": lambda obj: [obj.get("type", ""), len(obj.get("data") or {})],
-        "events": lambda obj: [
-            obj.get("type", ""),
-            obj.get("reason", ""),
-            f"pod/{(obj.get('involvedObject') or {}).get('name', '')}",
-            obj.get("message", ""),
-        ],
-    }
-    titles = {
-        "pods": ["Ready", "Status", "Restarts"],
-        "namespaces": ["Status"],
-        "configmaps": ["Data"],
-        "secrets": ["Type", "Data"],
-        "events": ["Type", "Reason", "Object", "Message"],
-    }
-    cells = known.get(kind.plural, lambda obj: [])
-    heads = ["Name", *titles.get(kind.plural, []), "Age"]
-    wide = ["IP", "Node"] if kind.plural == "pods" else []
-    defined = [{"name": name, "type": "string", "format": "name" if name == "Name" else ""} for name in [*heads, *wide]]
-    for number, one in enumerate(defined):
-        one |= {"description": one["name"], "priority": 1 if number >= len(heads) else 0}  # type: ignore[dict-item]
+    shown = [("Name", lambda obj: obj["metadata"]["name"], 0), *_COLUMNS.get(kind.plural, ()), ("Age", _age, 0)]
+    defined = [
+        {"name": name, "type": "string", "format": "name" if name == "Name" else "", "description": name, "priority": p}
+        for name, _, p in sorted(shown, key=lambda one: one[2])
+    ]
     rows = [
         {
-            "cells": [obj["metadata"]["name"], *cells(obj), _age(obj), *(_wide(obj) if wide else [])],
+            "cells": [cell(obj) for _, cell, _ in sorted(shown, key=lambda one: one[2])],
             "object": {**_ABOUT, "metadata": obj["metadata"]},
         }
         for obj in objects
@@ -67,15 +47,27 @@ def pod_word(pod: Obj) -> str:
     return "Terminating" if pod["metadata"].get("deletionTimestamp") else str(word)
 
 
-def _pod(pod: Obj) -> list[Any]:
+def _ready(pod: Obj) -> str:
     states = pod["status"].get("containerStatuses") or []
-    ready = sum(one["ready"] for one in states)
-    restarts = sum(one["restartCount"] for one in states)
-    return [f"{ready}/{len(pod['spec']['containers'])}", pod_word(pod), str(restarts)]
+    return f"{sum(one['ready'] for one in states)}/{len(pod['spec']['containers'])}"
 
 
-def _wide(pod: Obj) -> list[str]:
-    return [pod["status"].get("podIP") or "<none>", pod["spec"].get("nodeName") or "<none>"]
+def _restarts(pod: Obj) -> str:
+    return str(sum(one["restartCount"] for one in pod["status"].get("containerStatuses") or []))
+
+
+def _count(*names: str) -> Callable[[Obj], str]:
+    return lambda obj: str(sum(len(obj.get(name) or {}) for name in names))
+
+
+def _text(*path: str) -> Callable[[Obj], str]:
+    def find(obj: Obj) -> str:
+        found: Any = obj
+        for name in path:
+            found = (found or {}).get(name)
+        return str(found or "<none>")
+
+    return find
 
 
 def _age(obj: Obj) -> str:
@@ -86,3 +78,24 @@ def _age(obj: Obj) -> str:
     if seconds < 120:
         return f"{seconds}s"
     return f"{seconds // 60}m" if seconds < 7200 else f"{seconds // 3600}h"
+
+
+# The columns between name and age: the title, the cell, and whether it is shown only when it may be wide (1).
+_COLUMNS: dict[str, list[tuple[str, Callable[[Obj], str], int]]] = {
+    "pods": [
+        ("Ready", _ready, 0),
+        ("Status", pod_word, 0),
+        ("Restarts", _restarts, 0),
+        ("IP", _text("status", "podIP"), 1),
+        ("Node", _text("spec", "nodeName"), 1),
+    ],
+    "namespaces": [("Status", _text("status", "phase"), 0)],
+    "configmaps": [("Data", _count("data", "binaryData"), 0)],
+    "secrets": [("Type", _text("type"), 0), ("Data", _count("data"), 0)],
+    "events": [
+        ("Type", _text("type"), 0),
+        ("Reason", _text("reason"), 0),
+        ("Object", _text("involvedObject", "name"), 0),
+        ("Message", _text("message"), 0),
+    ],
+}
