@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import pytest
 import trio
-from repo_files import relative, tracked, tree
+from repo_files import offenders, relative, tracked, tree
 
 from proctor import Task, eval
 from proctor.dataset import Sample
@@ -181,26 +181,28 @@ def async_tests(body: list[ast.stmt], outer: set[str]) -> Iterator[tuple[str, se
             yield from async_tests(node.body, outer | marks(node.decorator_list))
 
 
-@pytest.mark.parametrize("path", test_files, ids=relative)
-def test_every_asynchronous_test_runs_on_both_back_ends(path: Path) -> None:
-    found = dict(async_tests(tree(path).body, set()))
+def test_every_asynchronous_test_runs_on_both_back_ends() -> None:
+    def not_on_both(path: Path) -> list[str]:
+        found = async_tests(tree(path).body, set())
+        return [name for name, its in found if "anyio" not in its or its & {"asyncio", "trio"}]
 
-    assert [name for name, its in found.items() if "anyio" not in its] == []
-    assert [name for name, its in found.items() if its & {"asyncio", "trio"}] == []
+    assert offenders(test_files, not_on_both) == {}
 
 
-@pytest.mark.parametrize("path", test_files, ids=relative)
-def test_nobody_chooses_one_of_the_back_ends(path: Path) -> None:
+def test_nobody_chooses_one_of_the_back_ends() -> None:
     """The root conftest gives both; a fixture of that name, or a parameter, would take one away."""
-    nodes = list(ast.walk(tree(path)))
-    fixtures = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "anyio_backend"]
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    chosen = [ast.unparse(call) for call in calls if any(_text(each) == "anyio_backend" for each in call.args)]
-    own = [ast.unparse(call.func) for call in calls if ast.unparse(call.func) in _RUNS]
 
-    assert not fixtures
-    assert not chosen
-    assert not own or relative(path) in OWN_LOOPS
+    def chosen(path: Path) -> list[str]:
+        nodes = list(ast.walk(tree(path)))
+        fixtures = [node.name for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "anyio_backend"]
+        calls = [node for node in nodes if isinstance(node, ast.Call)]
+        given = [ast.unparse(call) for call in calls if any(_text(each) == "anyio_backend" for each in call.args)]
+        own = (
+            [] if relative(path) in OWN_LOOPS else [name for call in calls if (name := ast.unparse(call.func)) in _RUNS]
+        )
+        return [*fixtures, *given, *own]
+
+    assert offenders(test_files, chosen) == {}
 
 
 _RUNS = ("anyio.run", "asyncio.run", "trio.run")

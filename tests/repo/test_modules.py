@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from repo_files import PACKAGES, module_name, relative, sources, tree
+from repo_files import PACKAGES, module_name, offenders, relative, sources, tree
 
 # Modules whose public name is a contract: other people write it in an entry point, in an import or in a command.
 PUBLIC_MODULES = {"__main__", "hooks", "hookspecs", "plugin"}
@@ -41,9 +41,8 @@ def imports(path: Path) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("path", modules, ids=relative)
-def test_a_module_inside_a_room_is_private(path: Path) -> None:
-    assert path.stem.startswith("_") or path.stem in PUBLIC_MODULES
+def test_a_module_inside_a_room_is_private() -> None:
+    assert [relative(path) for path in modules if path.stem[0] != "_" and path.stem not in PUBLIC_MODULES] == []
 
 
 @pytest.mark.parametrize("path", rooms, ids=module_name)
@@ -83,22 +82,22 @@ def test_no_module_is_named_like_a_public_function_of_its_room(path: Path) -> No
     assert not neighbours & set(exported(path) or [])
 
 
-@pytest.mark.parametrize("path", sources(), ids=relative)
-def test_private_names_stay_in_their_room(path: Path) -> None:
+def test_private_names_stay_in_their_room() -> None:
     """A room uses another through what that one exports; a plugin uses the core so, too."""
-    home = module_name(path if path.name == "__init__.py" else path.parent / "__init__.py")
     ours = re.compile(rf"(?:{'|'.join(IMPORT_NAMES.values())})(?:\.|$)")
 
-    private = [
-        f"{module}.{name}".rstrip(".")
-        for module, name in imports(path)
-        if ours.match(module)
-        and module != home
-        and not module.startswith(home + "._")
-        and any(part.startswith("_") and part != "__version__" for part in [*module.split("."), name])
-    ]
+    def private(path: Path) -> list[str]:
+        home = module_name(path if path.name == "__init__.py" else path.parent / "__init__.py")
+        return [
+            f"{module}.{name}".rstrip(".")
+            for module, name in imports(path)
+            if ours.match(module)
+            and module != home
+            and not module.startswith(home + "._")
+            and any(part.startswith("_") and part != "__version__" for part in [*module.split("."), name])
+        ]
 
-    assert private == []
+    assert offenders(sources(), private) == {}
 
 
 def test_folders_distributions_and_import_packages_are_named_alike() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from repo_files import PACKAGES, ROOT, relative, tracked
+from repo_files import PACKAGES, ROOT, offenders, relative, tracked, tree
 
 PLUGINS = {path.name: next(path.glob("src/*/__init__.py")).parent.name for path in PACKAGES if path.name != "core"}
 KIT = "proctor_testkit"
@@ -75,24 +75,23 @@ def wrong(code: ast.Module, own: str | None, allowed: set[str]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", files, ids=relative)
-def test_a_plugin_uses_public_names_of_the_core_and_no_other_plugin(path: Path) -> None:
-    own = own_name(path)
-    # The kit is for tests; its own examples are plugins with tests.
-    kit = {KIT} if "/src/" not in relative(path) else set()
+def test_a_plugin_uses_public_names_of_the_core_and_no_other_plugin() -> None:
+    def private(path: Path) -> list[str]:
+        # The kit is for tests; its own examples are plugins with tests.
+        kit = {KIT} if "/src/" not in relative(path) else set()
+        return wrong(tree(path), own_name(path), kit)
 
-    found = wrong(ast.parse(path.read_text(encoding="utf-8")), own, kit)
+    found = offenders(files, private)
 
-    assert found == [], "what a plugin needs and can't have publicly is a fault of the core: make it public"
+    assert found == {}, "what a plugin needs and can't have publicly is a fault of the core: make it public"
 
 
-@pytest.mark.parametrize("page", pages, ids=relative)
-def test_the_docs_show_public_names(page: Path) -> None:
-    shown = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+def test_the_docs_show_public_names() -> None:
+    def private(page: Path) -> list[str]:
+        shown = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        return [name for text in shown for name in wrong(ast.parse(text), None, set(PLUGINS.values()))]
 
-    found = [name for text in shown for name in wrong(ast.parse(text), None, set(PLUGINS.values()))]
-
-    assert found == []
+    assert offenders(pages, private) == {}
 
 
 @pytest.mark.parametrize(
