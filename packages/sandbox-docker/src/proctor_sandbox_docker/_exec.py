@@ -1,0 +1,221 @@
+"""One command in a container: begun once, heard to its end, or ended with all that it started."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import requests
+from docker.errors import APIError, NotFound
+
+from proctor_sandbox_docker._engine import Engine
+from proctor_sandbox_docker._frames import Frames
+from proctor_sandbox_docker._kill import KILL_SCRIPT, MARK
+from proctor_sandbox_docker._stream import Stopped, Stream
+
+__all__ = ["Command", "NotBegun", "Outcome"]
+
+_KILL_SECONDS = 4.0
+"""Seconds that one look for processes to kill may take."""
+_ENGINE_SAYS = re.compile(r"OCI runtime|unable to find user|no matching entries|crun|runc|exec format error")
+"""In what the engine writes to the streams of a command that it could not begin."""
+_END_SECONDS = 5.0
+"""Seconds that the engine has to know that a command, whose streams have ended, has ended itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a command ended.
+
+    Args:
+        code: exit code, as the engine has it (128 + n for a signal).
+        full: the stream (1 or 2) that held more than the limit; the command may go on then.
+    """
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+    full: int | None = None
+
+
+class NotBegun(Exception):
+    """The engine could not begin the command.
+
+    Attributes:
+        reason: what it says.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason.strip()
+
+
+class Command:
+    """A command, which runs once.
+
+    Args:
+        engine: that has the container.
+        container: its id.
+        argv: the program and its arguments.
+        stdin: what it reads.
+        workdir: an absolute directory.
+        env: variables.
+        user: that it runs as; ``None`` = the container's own.
+        limit: bytes of each stream that are kept.
+        marked: whether its processes can be found again by ``kill``.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        container: str,
+        argv: Sequence[str],
+        *,
+        stdin: bytes | None = None,
+        workdir: str | None = None,
+        env: Mapping[str, str] | None = None,
+        user: str | None = None,
+        limit: int,
+        marked: bool = True,
+    ) -> None:
+        self._engine = engine
+        self._container = container
+        self._argv = list(argv)
+        self._stdin = stdin or None
+        self._workdir = workdir
+        self._user = user
+        self._mark = secrets.token_hex(8)
+        self._env = dict(env or {})
+        if marked:
+            self._env[MARK] = self._mark
+        self._frames = Frames(limit)
+        self._stream = Stream(engine.address, self._frames)
+        self._id: str | None = None
+
+    async def run(self) -> Outcome:
+        """Run it, and wait for its end.
+
+        Raises:
+            NotBegun: it could not be started; the message is the engine's.
+            SandboxBrokenError: the engine is not well.
+            docker.errors.APIError: it refuses, as when the container is gone.
+        """
+        try:
+            return await self._engine.streams.run(self._run, abandon=self._stream.stop)
+        except (requests.RequestException, OSError) as error:
+            self._engine.trouble("exec", error)
+        except APIError as error:
+            # A command that can't be begun is a fault of the engine's for some of them.
+            if self._stream.begun or error.status_code in (400, 500):
+                raise NotBegun(str(error.explanation or error)) from error
+            raise
+
+    def so_far(self) -> tuple[bytes, bytes]:
+        """What has come on standard output and standard error."""
+        return self._frames.stdout, self._frames.stderr
+
+    def _run(self) -> Outcome:
+        client = self._engine.client
+        try:
+            made = client.exec_create(
+                self._container,
+                self._argv,
+                stdin=self._stdin is not None,
+                environment=self._env,
+                workdir=self._workdir,
+                user=self._user or "",
+            )
+            self._id = str(made["Id"])
+            if not self._stream.begin():
+                raise Stopped
+            self._stream.open(f"/v{client.api_version}/exec/{self._id}/start", {"Detach": False, "Tty": False})
+            try:
+                self._stream.run(self._stdin, self._has_ended)
+            except Stopped:
+                if not self._frames.full:
+                    raise
+                return Outcome(-1, self._frames.stdout, self._frames.stderr, self._frames.full)
+            code = self._exit_code()
+            return Outcome(code, self._frames.stdout, self._frames.stderr)
+        finally:
+            self._stream.close()
+
+    def _inspect(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._engine.client.exec_inspect(self._id)
+        return found
+
+    def _has_ended(self) -> bool:
+        return not self._inspect().get("Running")
+
+    def _exit_code(self) -> int:
+        """The exit code, once the engine knows it; its streams may end before the command does."""
+        pause = 0.005
+        while True:
+            found = self._inspect()
+            code = found.get("ExitCode")
+            if not found.get("Running") and code is not None:
+                break
+            if self._stream.stopped:
+                raise Stopped
+            time.sleep(pause)  # in a thread, for what has no event to wait for
+            pause = min(pause * 2, 1.0)
+        if code in (126, 127, 255) and not found.get("Pid"):
+            said = (self._frames.stdout + self._frames.stderr).decode("utf-8", "replace")
+            if _ENGINE_SAYS.search(said):
+                raise NotBegun(said)
+        return int(code)
+
+    async def kill(self, seconds: float = 15.0) -> None:
+        """End it and all that it started; returns when they are gone.
+
+        Where that can't be done from inside (no shell, no more processes), the container is started anew: its files
+        stay, but whatever else ran in it is ended as well.
+
+        Raises:
+            SandboxBrokenError: not even that was possible.
+        """
+        with anyio.CancelScope(shield=True):
+            try:
+                with anyio.fail_after(seconds):
+                    await self._kill()
+            except TimeoutError:
+                self._engine.trouble("end a command", f"it was not dead after {seconds:g} s")
+
+    async def _kill(self) -> None:
+        if not self._stream.begun:
+            return
+        left: list[str] = []
+        for user in dict.fromkeys((self._user, self._user, "0")):
+            left = await self._look_and_kill(user, left)
+            if not left and await self._is_over():
+                return
+        await self._engine.call("end a command", lambda client: client.restart(self._container, timeout=0))
+
+    async def _look_and_kill(self, user: str | None, seeds: list[str]) -> list[str]:
+        """Processes that it found and could not end; ``["?"]`` when it could not look."""
+        known = [pid for pid in seeds if pid.isdigit()]
+        script = ["sh", "-c", KILL_SCRIPT, "proctor", f"{MARK}={self._mark}", *known]
+        killer = Command(self._engine, self._container, script, user=user, limit=64 * 1024, marked=False)
+        with anyio.move_on_after(_KILL_SECONDS), suppress(NotBegun, APIError):
+            outcome = await killer.run()
+            return outcome.stdout.decode("utf-8", "replace").split() if outcome.code else []
+        return ["?"]
+
+    async def _is_over(self) -> bool:
+        """Whether the engine, too, says that the command has ended, now or a little later."""
+        with anyio.move_on_after(_END_SECONDS):
+            while True:
+                try:
+                    found = await self._engine.call("look at a command", lambda client: self._inspect())
+                except NotFound:
+                    return True
+                if not found.get("Running") and found.get("ExitCode") is not None:
+                    return True
+                await anyio.sleep(0.05)
+        return False
