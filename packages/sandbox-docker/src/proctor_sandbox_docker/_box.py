@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NoReturn, overload
+from typing import Any, Literal, NoReturn, TypeVar, overload
 
 import anyio
+from docker import APIClient
 from docker.errors import APIError
 
 from proctor.contracts import (
@@ -26,7 +27,9 @@ from proctor_sandbox_docker._engine import Engine
 from proctor_sandbox_docker._exec import Command, NotBegun, Outcome
 from proctor_sandbox_docker._files import put_file, read_archive, stat_path, too_large
 
-__all__ = ["Container", "DockerSandbox"]
+__all__ = ["Container", "DockerSandbox", "connection_to"]
+
+T = TypeVar("T")
 
 _FILE_SECONDS = 300.0
 _VIRTUAL = ("/proc", "/sys", "/dev")
@@ -80,11 +83,13 @@ class DockerSandbox(SandboxEnvironment):
     Args:
         engine: that has it.
         container: what is known of it.
+        project: what all containers of the sample have in common.
     """
 
-    def __init__(self, engine: Engine, container: Container) -> None:
+    def __init__(self, engine: Engine, container: Container, project: str = "") -> None:
         self.engine = engine
         self.container = container
+        self.project = project
 
     async def exec(
         self,
@@ -216,7 +221,7 @@ class DockerSandbox(SandboxEnvironment):
         """Whether there was no such file, and now there is."""
         container = self.container.id
 
-        def write(client: Any) -> bool:
+        def write(client: APIClient) -> bool:
             try:
                 found = stat_path(client, container, path)
             except FileNotFoundError:
@@ -231,7 +236,7 @@ class DockerSandbox(SandboxEnvironment):
         except APIError:
             return False  # read-only, or something in the way: the shell can say what it is
 
-    async def _call(self, what: str, work: Any) -> Any:
+    async def _call(self, what: str, work: Callable[[APIClient], T]) -> T:
         try:
             return await self.engine.call(what, work, seconds=_FILE_SECONDS)
         except SandboxBrokenError as error:

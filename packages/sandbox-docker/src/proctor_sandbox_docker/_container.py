@@ -140,7 +140,7 @@ def container_config(service: ServiceSpec, labels: Mapping[str, str], place: Pla
     entrypoint, command = service.entrypoint, service.command
     if service.keep_alive and entrypoint is None and command is None:
         entrypoint, command = tuple(_WAIT), ()
-    given = {
+    given: dict[str, Any] = {
         "Entrypoint": None if entrypoint is None else list(entrypoint),
         "Cmd": None if command is None else list(command),
         "User": service.user,
@@ -191,7 +191,7 @@ def _host_config(service: ServiceSpec, place: Place) -> dict[str, Any]:
         "CapDrop": _dropped(service),
         "CapAdd": list(service.cap_add),
     }
-    given = {
+    given: dict[str, Any] = {
         "Privileged": service.privileged or None,
         "ReadonlyRootfs": service.read_only or None,
         "NanoCpus": None if service.cpus is None else int(service.cpus * 1e9),

@@ -48,6 +48,8 @@ class Engine:
         self._threads = Threads("docker-call", _CALLS)
         self.streams = Threads("docker-exec", 4096)
         """For commands: each holds a thread as long as it runs. How many there may be is the core's to say."""
+        self.starting = anyio.Semaphore(4)
+        """Held by whoever starts a container: many at once take longer than one after the other."""
         self.version: Mapping[str, Any] = {}
         self.info: Mapping[str, Any] = {}
 
@@ -138,7 +140,7 @@ class Engine:
             if unwell(error):
                 self.trouble(what, error)
             raise
-        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+        except (requests.RequestException, urllib3.exceptions.HTTPError, ConnectionError) as error:
             self.trouble(what, error)
 
     def later(self, work: Callable[[APIClient], object]) -> None:

@@ -22,7 +22,7 @@ from requests import Response
 from proctor_sandbox_docker._address import Address
 from proctor_sandbox_docker._frames import Frames
 
-__all__ = ["Stream", "Stopped"]
+__all__ = ["Stopped", "Stream"]
 
 _CHUNK = 256 * 1024
 _ANSWER_SECONDS = 60.0

@@ -26,6 +26,7 @@ def proctor_sandbox_providers() -> Sequence[SandboxProvider]:
             name="docker",
             factory=_make,
             default_max_sandboxes=lambda cpus: 2 * cpus,
+            default_max_execs=lambda cpus: 4 * cpus,
             config_files=("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml", "Dockerfile"),
             summary="containers of Docker or Podman: --sandbox docker, docker:compose.yaml, docker:Dockerfile",
         )
