@@ -6,10 +6,14 @@ import logging
 import os
 import signal
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
 import pytest
+from child_processes import running
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -169,13 +173,99 @@ async def test_that_it_is_unconfined_is_said_once(caplog: pytest.LogCaptureFixtu
     assert "unconfined" in record.getMessage()
 
 
-async def test_directories_of_dead_processes_are_reaped(temporary: Path) -> None:
-    async with await anyio.open_process(["true"]) as process:
-        await process.wait()
-    dead = temporary / f"proctor-sandbox-{process.pid}-x"
-    alive = temporary / f"proctor-sandbox-{os.getpid()}-x"
-    other = temporary / "proctor-sandbox-notes-x"
-    for folder in (dead, alive, other):
-        folder.mkdir()
-    assert await LocalSandboxDriver().reap(None) == [str(dead)]
-    assert sorted(temporary.iterdir()) == sorted([alive, other])
+DAEMON = "setsid sh -c 'echo $$ > pid; exec sleep 600' > /dev/null 2>&1 & until [ -s pid ]; do sleep 0.01; done"
+OWNER = f"""
+import sys, anyio
+from proctor.sandbox import LocalSandboxDriver, configure_sandboxes
+
+DAEMON = {DAEMON!r}
+
+async def main():
+    with configure_sandboxes(run_id=sys.argv[1], keep=len(sys.argv) > 2):
+        made = await LocalSandboxDriver().sample_init("task", None, dict())
+        await made["default"].exec(["sh", "-c", DAEMON])
+        print(made["default"].directory, flush=True)
+        await anyio.sleep_forever()
+
+anyio.run(main)
+"""
+
+
+@contextmanager
+def owner(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """Another process that has a sandbox, in which something runs, and the folder that it is in."""
+    with running([sys.executable, "-c", OWNER, *arguments], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process, Path(process.stdout.readline().strip()).parent
+
+
+async def test_what_a_killed_run_left_is_reaped_with_its_processes_and_a_living_one_s_stays(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    driver = LocalSandboxDriver()
+    with owner("run1") as (killed, left), owner("run2") as (_, alive):
+        killed.kill()
+        await anyio.to_thread.run_sync(killed.wait)
+        pid = int((left / "work" / "pid").read_text())
+        assert not is_dead(pid)
+
+        assert await driver.reap(None) == [left.name]
+
+        assert is_dead(pid)
+        assert list(temporary.iterdir()) == [alive]
+        [told] = await driver.sandboxes()
+        assert told.owner is not None
+        assert (told.id, told.owner.run_id, told.state) == (alive.name, "run2", "1 process")
+        assert told.connection is not None
+        assert str(alive) in told.connection.command
+        assert await driver.remove(["proctor-sandbox-none", alive.name]) == [alive.name]
+    assert await driver.sandboxes() == []
+
+
+async def test_what_a_person_keeps_is_not_reaped_unless_its_run_is_named(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    driver = LocalSandboxDriver()
+    with owner("run1", "keep") as (process, kept):
+        process.kill()
+        await anyio.to_thread.run_sync(process.wait)
+    assert await driver.reap(None) == []
+    assert await driver.reap("run1") == [kept.name]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"mark": 1, "labels": {}}', '{"mark": "x", "labels": {"proctor.pid": 1}}'])
+async def test_a_folder_that_does_not_say_whose_it_is_is_shown_and_left_alone(temporary: Path, text: str) -> None:
+    folder = temporary / "proctor-sandbox-1-x"
+    folder.mkdir()
+    (folder / "owner.json").write_text(text)
+    driver = LocalSandboxDriver()
+    assert [(each.id, each.owner) for each in await driver.sandboxes()] == [(folder.name, None)]
+    assert await driver.reap(None) == []
+    assert await driver.remove([folder.name]) == [folder.name]
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by their environment")
+@pytest.mark.parametrize(
+    "leave",
+    ["setsid sh -c '{}' &", "setsid sh -c '{}' & disown", "env -i setsid /bin/sh -c '{}' &"],
+    ids=["setsid", "orphan", "without environment"],
+)
+async def test_a_child_that_left_its_process_group_is_dead_after_a_timeout(box: LocalSandbox, leave: str) -> None:
+    stubborn = 'trap \\"\\" TERM HUP INT; echo $$ > pid; while :; do sleep 0.05; done'.replace("\\", "")
+    script = f"trap '' TERM; {leave.format(stubborn)}\nuntil [ -s pid ]; do sleep 0.01; done; while :; do sleep 1; done"
+    with pytest.raises(TimeoutError):
+        await box.exec(["bash", "-c", script], timeout=2)
+    assert is_dead(int(await box.read_file("pid")))
+
+
+async def test_a_daemon_in_the_background_ends_with_the_sandbox(temporary: Path) -> None:
+    driver = LocalSandboxDriver()
+    made = await driver.sample_init("task", None, {})
+    box = made["default"]
+    await box.exec(["sh", "-c", DAEMON], timeout=60)
+    pid = int(await box.read_file("pid"))
+    assert not is_dead(pid)
+    await driver.sample_cleanup(made, interrupted=False)
+    assert is_dead(pid)

@@ -4,8 +4,9 @@ from proctor.concurrency._adaptive import AdaptiveController, AdaptiveLimits, Ad
 from proctor.concurrency._collect import collect
 from proctor.concurrency._connections import ConnectionPolicy, Connections, Wish
 from proctor.concurrency._cpu import CpuBudget, cpu_budget
-from proctor.concurrency._detached import Detached, bounded, detached_tasks, left_behind
+from proctor.concurrency._detached import Detached, bounded, detached_tasks, left_behind, with_detached_tasks
 from proctor.concurrency._gate import Gate
+from proctor.concurrency._marks import kill_marked, marked_processes
 from proctor.concurrency._pacing import PacerState, RequestPacer, Turn
 from proctor.concurrency._run import (
     all_connections,
@@ -44,7 +45,9 @@ __all__ = [
     "detached_tasks",
     "gates",
     "kill_groups",
+    "kill_marked",
     "left_behind",
+    "marked_processes",
     "named_gates",
     "process_exists",
     "run_gates",
@@ -52,4 +55,5 @@ __all__ = [
     "subprocess_gate",
     "tend_gates",
     "used_subprocess_gate",
+    "with_detached_tasks",
 ]

@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 
 from proctor.plugins import running_backend
 
-__all__ = ["Detached", "bounded", "detached_tasks", "left_behind"]
+__all__ = ["Detached", "bounded", "detached_tasks", "left_behind", "with_detached_tasks"]
 
 T = TypeVar("T")
 
@@ -83,6 +83,16 @@ async def detached_tasks() -> AsyncIterator[None]:
             raise others from None
     if failure is not None:
         raise failure
+
+
+@asynccontextmanager
+async def with_detached_tasks() -> AsyncIterator[None]:
+    """``detached_tasks`` for code that may be outside of a run (a script, a test); inside of one, that of the run."""
+    if _tasks.get() is not None:
+        yield
+        return
+    async with detached_tasks():
+        yield
 
 
 def left_behind() -> bool:

@@ -12,9 +12,11 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import ByteReceiveStream, Process
 
+from proctor.concurrency._marks import kill_descendants, kill_marked, marked_environment
 from proctor.concurrency._run import subprocess_gate
 from proctor.contracts import ExecResult, ExecTimeoutError, OutputLimitExceededError
 from proctor.monitor import doing
+from proctor.schema import quick_id
 
 __all__ = ["kill_groups", "process_exists", "subprocess"]
 
@@ -35,6 +37,7 @@ async def subprocess(
     timeout: float | None = None,
     output_limit: int | None = None,
     background: set[int] | None = None,
+    mark: str = "",
 ) -> ExecResult[Any]:
     """Run a command inside the run's subprocess gate and return what it printed.
 
@@ -50,17 +53,20 @@ async def subprocess(
         timeout: seconds from the start (the wait for the gate is not counted).
         output_limit: bytes that either stream may have.
         background: gets the process group if something of it still runs, for ``kill_groups``.
+        mark: something unique that its processes are found by on Linux, for ``kill_marked``.
 
     Raises:
-        ExecTimeoutError: after the whole process group is dead; it carries what there was.
+        ExecTimeoutError: after all that the command started is dead (on Linux also what left its process group); it
+            carries what there was.
         OutputLimitExceededError: when a stream grew past ``output_limit``; it carries what there was.
     """
+    own = quick_id()
     async with subprocess_gate():
         process = await anyio.open_process(
             args if isinstance(args, str) else list(args),
             stdin=std.PIPE if input is not None else std.DEVNULL,
             cwd=cwd,
-            env={**os.environ, **env} if env else None,
+            env=marked_environment(env, mark, own),
             start_new_session=True,
         )
         stdout, stderr = bytearray(), bytearray()
@@ -73,7 +79,7 @@ async def subprocess(
                 raise ExecTimeoutError(timeout, _text(stdout), _text(stderr))
         except BaseException:
             # Also when the leader is gone: children that outlived it hold the pipes and the group.
-            await _kill_group(process)
+            await _kill(process, own)
             await _discard(process)
             raise
         finally:
@@ -150,14 +156,17 @@ async def _communicate(
         raise OutputLimitExceededError(f"{limit} bytes", _text(max(stdout, stderr, key=len)[:limit]))
 
 
-async def _kill_group(process: Process) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-        with anyio.CancelScope(shield=True):
+async def _kill(process: Process, own: str) -> None:
+    """Kill the command and all that it started: its descendants, its process group, and what has its mark."""
+    with anyio.CancelScope(shield=True):
+        await kill_descendants(process.pid)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
             # Not by `wait`, see above: nobody reads the pipes now, so they do not end.
             while process.returncode is None:  # noqa: ASYNC110
                 await anyio.sleep(0.002)
             await _gone(process.pid)
+        await kill_marked(own)
 
 
 async def _gone(group: int) -> None:

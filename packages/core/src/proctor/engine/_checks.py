@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from itertools import islice
-from pathlib import Path
 from typing import Any, TypeAlias
 
-from proctor import plugins
 from proctor.contracts import UsageError
-from proctor.dataset import IterableDataset, MemoryDataset
 from proctor.engine._options import RunOptions
 from proctor.engine._unit import Unit
 from proctor.log import store_for
 from proctor.model import get_model, use_models
 from proctor.registry import is_registered, registry_info
-from proctor.schema import UNUSED_FIELDS, Sample, SandboxSpec
+from proctor.schema import UNUSED_FIELDS
 
 __all__ = ["check_log_dir", "check_units"]
 
-_LOOKED_AT = 10_000  # samples in memory that are looked at
-_READ = 20  # samples that are read from a file to be looked at
-_FILE_ENDINGS = (".yaml", ".yml", ".json", ".toml", ".dockerfile")
 _DEEPEST = 20
 
 
@@ -33,18 +24,14 @@ def check_units(units: Sequence[Unit], options: RunOptions) -> None:
     """Warn of what has no effect, and refuse what can't work.
 
     Raises:
-        UsageError: for a threshold that is no share or count, a sandbox configuration that is not there, or a grader
-            whose provider is unknown or whose key is missing.
+        UsageError: for a threshold that is no share or count, or a grader whose provider is unknown or whose key is
+            missing.
     """
-    seen: set[int] = set()
     for unit in units:
         _check_threshold(unit)
         _check_prices(unit, options)
         _warn_idle(unit, options)
         _check_named_models(unit)
-        if id(unit.task) not in seen:  # several models may share a task
-            seen.add(id(unit.task))
-            _check_sandboxes(unit)
     _warn_crowded(units, options)
 
 
@@ -142,65 +129,6 @@ def _fills(unit: Unit) -> bool:
 
 def _warn(text: str) -> None:
     warnings.warn(text, stacklevel=4)
-
-
-# Sandboxes
-
-
-def _check_sandboxes(unit: Unit) -> None:
-    if unit.sandbox is not None:
-        _check_sandbox(unit.sandbox, unit)
-    known: set[str] = set()
-    for sample in _some_samples(unit):
-        if sample.sandbox is not None:
-            if (key := repr(sample.sandbox)) not in known:
-                known.add(key)
-                _check_sandbox(sample.sandbox, unit, f", sample {sample.id!r}")
-        elif unit.sandbox is None and (sample.files or sample.setup):
-            _warn(
-                f"sample {sample.id!r} of task {unit.name!r} has {'files' if sample.files else 'a setup script'} for a "
-                "sandbox, but there is none: they are not used. Name one with --sandbox, or Task(sandbox=...)"
-            )
-            return
-
-
-def _some_samples(unit: Unit) -> Iterator[Sample]:
-    """The first samples; what can't be read is left to the run, which records it."""
-    dataset = unit.samples.dataset
-    if isinstance(dataset, IterableDataset):
-        return
-    most = _READ
-    if isinstance(dataset, MemoryDataset):
-        # Most have nothing to look at, which is seen without the copies that reading makes.
-        if not any(sample.sandbox or sample.files or sample.setup for sample in dataset.samples):
-            return
-        most = _LOOKED_AT
-    with suppress(Exception):
-        yield from islice(unit.samples, most)
-
-
-def _check_sandbox(spec: SandboxSpec, unit: Unit, where: str = "") -> None:
-    record: Any = plugins.get("sandbox_providers", spec.type)
-    plugins.check_backend(record, unit.options.async_backend)
-    if spec.config is None:
-        return
-    if isinstance(spec.config, str) and _is_file_name(spec.config, record.config_files):
-        path = Path(unit.task.folder or ".", spec.config)
-        if not os.path.exists(path):
-            raise UsageError(
-                f"task {unit.name!r}{where}: the configuration {spec.config!r} of the sandbox {spec.type!r} is not "
-                f"there: looked for {path}"
-            )
-    if not record.takes_config:
-        _warn(f"task {unit.name!r}{where}: the sandbox {spec.type!r} takes no configuration: it is not used")
-
-
-def _is_file_name(config: str, names: Sequence[str]) -> bool:
-    """Whether ``config`` is a path, not settings of the provider's own (``key=value``) or a name of some image."""
-    if "=" in config or "\n" in config:
-        return False
-    name = os.path.basename(config)
-    return name in names or name.lower().endswith(_FILE_ENDINGS) or name == "Dockerfile"
 
 
 # Graders and other models that solvers and scorers name

@@ -14,6 +14,7 @@ from proctor.engine._identity import ingredients, unit_identity
 from proctor.engine._label import labelled
 from proctor.engine._load import TaskSource, find_solver
 from proctor.engine._options import RunOptions
+from proctor.engine._sandboxes import picked_up
 from proctor.engine._task import Epochs, Task, task_info
 from proctor.engine._unit import Unit
 from proctor.model import GenerateConfig, Model, check_base_url, generation_settings, get_model, make_model, use_models
@@ -109,7 +110,7 @@ def _unit(
     config = generation_settings(task.config, f"task {task.name!r}")
     model = _own_form(model, config.merge(options.config))
     roles = {role: _own_form(each) for role, each in {**resolve_roles(task.model_roles), **roles}.items()}
-    sandbox = options.sandbox or task.sandbox
+    sandbox = picked_up(options.sandbox or task.sandbox, task.folder)
     if sandbox is not None:
         plugins.check_backend(plugins.get("sandbox_providers", sandbox.type), options.async_backend)
     epochs = _epochs(task, options)

@@ -33,6 +33,7 @@ from proctor.engine._options import RunOptions, connection_policy, resolve_optio
 from proctor.engine._plan import make_plan, resolve_models
 from proctor.engine._progress import RunProgress
 from proctor.engine._run_unit import UnitRun
+from proctor.engine._sandboxes import check_sandboxes, kept_text
 from proctor.engine._schedule import run_units
 from proctor.engine._screen import Screen, make_display
 from proctor.engine._signals import key_signals, stop_signals
@@ -49,7 +50,7 @@ from proctor.monitor import (
     settled,
     use_loop_watch,
 )
-from proctor.sandbox import cleanup_sandboxes, configure_sandboxes
+from proctor.sandbox import begin_reaping, cleanup_sandboxes, configure_sandboxes, end_reaping, kept_sandboxes
 from proctor.schema import EvalLog, redact_text, short_uuid
 
 __all__ = ["RunResult", "of_this_loop", "run", "run_async", "run_planned"]
@@ -142,7 +143,7 @@ async def run_planned(plan: Callable[[], list[Unit]], options: RunOptions, agend
         stack.enter_context(run_models())
         stack.enter_context(use_prices(options.prices))
         stack.enter_context(use_budget(RunBudget(options.max_tokens_total, options.max_cost)))
-        stack.enter_context(configure_sandboxes(options.max_sandboxes, run_id))
+        stack.enter_context(configure_sandboxes(options.max_sandboxes, run_id, keep=not options.sandbox_cleanup))
         result: RunResult | None = None
         try:
             units = whole = plan()
@@ -151,6 +152,7 @@ async def run_planned(plan: Callable[[], list[Unit]], options: RunOptions, agend
                     raise UsageError("estimate is for new evaluations: `proctor eval TASK --estimate` makes one")
                 units = [pilot(unit, options.estimate) for unit in whole]
             check_units(units, options)
+            await check_sandboxes(units)
             observers = Observers(options.observers, options.async_backend)
             check_log_dir(options.log_dir, dry=options.dry_run)
             display = make_display(options.display, options.async_backend)
@@ -164,6 +166,7 @@ async def run_planned(plan: Callable[[], list[Unit]], options: RunOptions, agend
             current = _Run(run_id, units, options, observers, made)
             stack.callback(current.emergency.close)
             screen = Screen(display, current.progress.snapshot, lambda: sample_snapshots(current.progress.units))
+            begin_reaping(screen.message)
             result = await current.run(screen)
             if options.estimate:
                 result = replace(result, estimates=await to_thread.run_sync(_estimates, whole, current.logs))
@@ -219,6 +222,7 @@ class _Run:
                 # What a cancelled sample raised on its way out is in its record; the signal is what ended the run.
                 if self.signal is None:
                     raise
+            await self._leave_sandboxes()
             logs = [self.logs[index] for index in sorted(self.logs)]
             code = 128 + self.signal if self.signal else exit_code(logs) or (1 if self.spilled else 0)
             return RunResult(logs, code, tuple(self.units))
@@ -226,6 +230,12 @@ class _Run:
             self.observers.tell(RunEnd(code, tuple(self._rows())))
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(self._close, code)
+
+    async def _leave_sandboxes(self) -> None:
+        """Wait for what is taken away of other runs; say how to get into what this one keeps."""
+        await (end_reaping() if self.signal is None else end_reaping(0))
+        if not self.options.sandbox_cleanup and (kept := await kept_sandboxes()):
+            self._screen.message(kept_text(kept, self.run_id))
 
     def _close(self, code: int) -> None:
         self.status.close()

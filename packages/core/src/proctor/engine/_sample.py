@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -18,6 +17,7 @@ from proctor.concurrency import Detached, bounded
 from proctor.engine._asyncio_code import explained
 from proctor.engine._deadline import CLEANUP, StoodStill, held, scoring_seconds
 from proctor.engine._errors import eval_error
+from proctor.engine._sandboxes import rooted, sample_spec, start_seconds
 from proctor.engine._spec import loggable_sandbox
 from proctor.engine._unit import Unit
 from proctor.limits import LimitExceededError, SampleLimits, begin_limits, limit_in
@@ -33,7 +33,6 @@ from proctor.schema import (
     Sample,
     SampleInitEvent,
     SampleLimitEvent,
-    SandboxSpec,
     Score,
     ScoreEvent,
     quick_id,
@@ -50,8 +49,6 @@ from proctor.solver import (
 )
 
 __all__ = ["Attempt", "run_sample"]
-
-_LONGEST_PATH = 4096
 
 
 @dataclass(slots=True, eq=False)
@@ -141,13 +138,20 @@ async def _run(attempt: Attempt, state: TaskState, transcript: Transcript, limit
         transcript.event(
             SampleInitEvent.trusted(sample=_loggable(attempt.sample), state=_initial(attempt.sample, state))
         )
-    spec = attempt.sample.sandbox or attempt.unit.sandbox
+    unit = attempt.unit
+    spec = sample_spec(unit, attempt.sample)
     if spec is None:
         await _inside(attempt, state, transcript, limits)
         return
-    unit = attempt.unit
-    spec, sample = _rooted(spec, attempt.sample, unit.task.folder)
-    async with sample_sandbox(spec, unit.name, sample, cleanup=unit.options.sandbox_cleanup, epoch=attempt.epoch):
+    spec, sample = rooted(spec, attempt.sample, unit.task.folder)
+    async with sample_sandbox(
+        spec,
+        unit.name,
+        sample,
+        cleanup=unit.options.sandbox_cleanup,
+        epoch=attempt.epoch,
+        start_seconds=start_seconds(limits.time_limit),
+    ):
         await _inside(attempt, state, transcript, limits)
 
 
@@ -168,23 +172,6 @@ async def _clean_up(cleanup: Callable[[TaskState], Any], state: TaskState) -> No
     outcome = cleanup(state)
     if inspect.isawaitable(outcome):
         await outcome
-
-
-def _rooted(spec: SandboxSpec, sample: Sample, folder: str | None) -> tuple[SandboxSpec, Sample]:
-    """Files that a task names relative to its own folder, by their full paths."""
-
-    def full(value: str) -> str:
-        if folder is None or not value or len(value) > _LONGEST_PATH or "\n" in value:
-            return value  # a text, not a path
-        path = os.path.join(folder, value)
-        # Unlike Path.exists() it never raises, whatever the text: a name too long, half a character, a NUL.
-        return path if os.path.exists(path) else value
-
-    if isinstance(spec.config, str):
-        spec = spec.model_copy(update={"config": full(spec.config)})
-    if sample.files:
-        sample = sample.model_copy(update={"files": {name: full(value) for name, value in sample.files.items()}})
-    return spec, sample
 
 
 async def _solve(attempt: Attempt, state: TaskState, transcript: Transcript, limits: SampleLimits) -> TaskState:
@@ -303,7 +290,7 @@ def _finished(attempt: Attempt, state: TaskState, transcript: Transcript, limits
         input=sample.input,
         choices=sample.choices,
         target=sample.target,
-        sandbox=loggable_sandbox(sample.sandbox or unit.sandbox),
+        sandbox=loggable_sandbox(sample_spec(unit, sample)),
         files=list(sample.files) if sample.files else None,
         setup=sample.setup,
         messages=list(state.messages),

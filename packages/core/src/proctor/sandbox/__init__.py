@@ -13,16 +13,19 @@ from proctor.contracts import (
     SandboxUserUnsupportedError,
 )
 from proctor.sandbox._context import sandbox, sandbox_context, sandbox_default, sandbox_with
-from proctor.sandbox._files import SETUP_TIMEOUT
-from proctor.sandbox._local import MAX_EXEC_OUTPUT, MAX_READ_FILE, LocalSandbox, LocalSandboxDriver
-from proctor.sandbox._owner import sandbox_owner
-from proctor.sandbox._run import (
+from proctor.sandbox._files import SETUP_TIMEOUT, folder_of
+from proctor.sandbox._lifecycle import (
+    begin_reaping,
+    check_sandbox,
     cleanup_sandboxes,
-    configure_sandboxes,
-    sample_sandbox,
-    sandbox_gates,
-    set_max_sandboxes,
+    end_reaping,
+    kept_sandboxes,
 )
+from proctor.sandbox._local import MAX_EXEC_OUTPUT, MAX_READ_FILE, LocalSandbox
+from proctor.sandbox._local_driver import LocalSandboxDriver
+from proctor.sandbox._owner import sandbox_owner
+from proctor.sandbox._run import configure_sandboxes, sandbox_gates, set_max_sandboxes
+from proctor.sandbox._sample import sample_sandbox
 from proctor.schema import SandboxSpec
 
 __all__ = [
@@ -42,8 +45,13 @@ __all__ = [
     "SandboxOwner",
     "SandboxSpec",
     "SandboxUserUnsupportedError",
+    "begin_reaping",
+    "check_sandbox",
     "cleanup_sandboxes",
     "configure_sandboxes",
+    "end_reaping",
+    "folder_of",
+    "kept_sandboxes",
     "sample_sandbox",
     "sandbox",
     "sandbox_context",

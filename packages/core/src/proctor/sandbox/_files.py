@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import base64
 import binascii
-import os
 import urllib.parse
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from anyio import to_thread
 
 from proctor.contracts import SandboxEnvironment
+from proctor.log import transcript
 from proctor.schema import Sample, quick_id
 
-__all__ = ["SETUP_TIMEOUT", "load_contents", "prepare"]
+__all__ = ["SETUP_TIMEOUT", "files_in", "folder_of", "load_contents", "prepare"]
 
 SETUP_TIMEOUT = 300.0
 """Seconds that a setup script may take."""
@@ -29,8 +29,15 @@ async def prepare(sample: Sample, environments: Mapping[str, SandboxEnvironment]
     """
     for target, source in (sample.files or {}).items():
         environment, path = _place(target, environments)
-        for name, contents in await to_thread.run_sync(load_tree, source):
-            await environment.write_file(os.path.join(path, name) if name else path, contents)
+        folder = folder_of(source)
+        if folder is None:
+            await environment.write_file(path, await to_thread.run_sync(load_contents, source))
+            continue
+        files = await to_thread.run_sync(files_in, folder)
+        transcript().info({"file": target, "folder": str(folder), "files_copied": len(files)}, source="proctor")
+        for file in files:
+            name = str(PurePosixPath(path, file.relative_to(folder)))
+            await environment.write_file(name, await to_thread.run_sync(file.read_bytes))
     if sample.setup:
         await _run_setup(sample.setup, next(iter(environments.values())))
 
@@ -49,12 +56,15 @@ def _place(target: str, environments: Mapping[str, SandboxEnvironment]) -> tuple
     return environments[name], path
 
 
-def load_tree(source: str) -> list[tuple[str, str | bytes]]:
-    """The files that ``source`` stands for: ``("", contents)``, or paths and contents when it is a directory."""
-    path = _existing(source)
-    if path is None or path.is_file():
-        return [("", load_contents(source))]
-    return [(str(each.relative_to(path)), each.read_bytes()) for each in sorted(path.rglob("*")) if each.is_file()]
+def folder_of(source: str) -> Path | None:
+    """The folder that ``source`` names, all of whose files are copied then; ``None`` for a file, data or a text."""
+    path = None if source.startswith("data:") else _existing(source)
+    return path if path is not None and path.is_dir() else None
+
+
+def files_in(folder: Path) -> list[Path]:
+    """All files below ``folder``, in order."""
+    return [each for each in sorted(folder.rglob("*")) if each.is_file()]
 
 
 def load_contents(source: str) -> str | bytes:

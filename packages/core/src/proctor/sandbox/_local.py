@@ -1,38 +1,32 @@
-"""The local sandbox: a temporary directory on this machine. Nothing confines what runs in it."""
+"""A local sandbox: a directory on this machine. Nothing confines what runs in it."""
 
 from __future__ import annotations
 
 import getpass
-import logging
 import os
 import pwd
-import shutil
-import tempfile
+import shlex
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
-import anyio
 from anyio import to_thread
 
-from proctor.concurrency import kill_groups, process_exists, subprocess
+from proctor.concurrency import kill_groups, kill_marked, subprocess
 from proctor.contracts import (
     ExecResult,
     OutputLimitExceededError,
     SandboxConnection,
-    SandboxDriver,
     SandboxEnvironment,
     SandboxUserUnsupportedError,
 )
+from proctor.schema import quick_id
 
-__all__ = ["MAX_EXEC_OUTPUT", "MAX_READ_FILE", "LocalSandbox", "LocalSandboxDriver"]
+__all__ = ["MAX_EXEC_OUTPUT", "MAX_READ_FILE", "LocalSandbox", "shell_in", "user_name"]
 
 MAX_EXEC_OUTPUT = 10 * 1024**2
 """Bytes that a command may write to standard output, and to standard error."""
 MAX_READ_FILE = 100 * 1024**2
 """Bytes of a file that ``read_file`` takes in."""
-
-_PREFIX = "proctor-sandbox-"
-_log = logging.getLogger("proctor.sandbox")
 
 
 class LocalSandbox(SandboxEnvironment):
@@ -40,12 +34,14 @@ class LocalSandbox(SandboxEnvironment):
 
     Args:
         directory: the working directory; relative paths start there. Absolute paths are this machine's own.
+        mark: something unique that its processes are found by; made up when not given.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, mark: str = "") -> None:
         self.directory = directory
         self.background: set[int] = set()
         """Process groups of commands that left something running, such as a server for the commands after it."""
+        self.mark = mark or quick_id()
 
     async def exec(
         self,
@@ -70,6 +66,7 @@ class LocalSandbox(SandboxEnvironment):
                 timeout=timeout,
                 output_limit=MAX_EXEC_OUTPUT,
                 background=self.background,
+                mark=self.mark,
             )
         except OutputLimitExceededError as error:
             raise OutputLimitExceededError("10 MiB", error.truncated_output) from None
@@ -91,24 +88,35 @@ class LocalSandbox(SandboxEnvironment):
         data = contents.encode("utf-8") if isinstance(contents, str) else contents
         await to_thread.run_sync(_write, self._path(file), data)
 
+    async def end(self) -> None:
+        """Kill all that its commands left in the background (on Linux also what left their process groups)."""
+        await kill_groups(self.background)
+        await kill_marked(self.mark)
+
     async def connection(self, *, user: str | None = None) -> SandboxConnection:
         """A shell in the directory."""
         _check_user(user)
-        return SandboxConnection(type="local", command=f"cd {self.directory} && ${{SHELL:-sh}}")
+        return shell_in(self.directory)
 
     def _path(self, file: str) -> Path:
         return self.directory / file  # an absolute path stays what it is
 
 
+def shell_in(directory: Path) -> SandboxConnection:
+    """A shell in ``directory``."""
+    return SandboxConnection(type="local", command=f"cd {shlex.quote(str(directory))} && ${{SHELL:-sh}}")
+
+
 def _check_user(user: str | None) -> None:
-    if user is None or user in (str(os.geteuid()), _user_name()):
+    if user is None or user in (str(os.geteuid()), user_name()):
         return
     raise SandboxUserUnsupportedError(
-        f"the local sandbox runs commands as {_user_name()}, not as {user!r}: use a container (--sandbox docker)"
+        f"the local sandbox runs commands as {user_name()}, not as {user!r}: use a container (--sandbox docker)"
     )
 
 
-def _user_name() -> str:
+def user_name() -> str:
+    """Who runs the evaluation."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:  # a container may run as a number without a name
@@ -126,64 +134,3 @@ def _read(path: Path) -> bytes:
 def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
-
-
-class LocalSandboxDriver(SandboxDriver):
-    """Makes local sandboxes."""
-
-    def __init__(self) -> None:
-        self._warned = False
-
-    async def task_init(self, task: str, config: Any) -> None:
-        """Warn, once a run, that nothing protects this machine."""
-        if not self._warned:
-            self._warned = True
-            _log.warning(
-                "sandbox 'local' runs what the model writes on this machine, unconfined, as %s; "
-                "use a container (--sandbox docker) for models that you don't trust",
-                _user_name(),
-            )
-
-    async def sample_init(self, task: str, config: Any, metadata: dict[str, Any]) -> dict[str, SandboxEnvironment]:
-        """Make a temporary directory."""
-        # The owner's process id is in the name, so that `reap` knows whose directories are left over.
-        prefix = f"{_PREFIX}{os.getpid()}-"
-        return {
-            "default": LocalSandbox(await to_thread.run_sync(lambda: Path(tempfile.mkdtemp(prefix=prefix)).resolve()))
-        }
-
-    async def sample_cleanup(self, envs: dict[str, SandboxEnvironment], interrupted: bool) -> None:
-        """Kill what still runs and remove the directory."""
-        for each in envs.values():
-            if isinstance(each, LocalSandbox):
-                with anyio.CancelScope(shield=True):
-                    await kill_groups(each.background)
-                    await to_thread.run_sync(_remove, each.directory)
-
-    async def reap(self, run_id: str | None) -> list[str]:
-        """Remove the directories of processes that are gone."""
-        return await to_thread.run_sync(_reap)
-
-
-def _remove(directory: Path) -> None:
-    shutil.rmtree(directory, onerror=_make_writable)
-
-
-def _make_writable(function: Any, path: str, error: Any) -> None:
-    """What a command made read-only is removed as well; what can't be is left, and said so."""
-    try:
-        os.chmod(os.path.dirname(path), 0o700)
-        os.chmod(path, 0o700)
-        function(path)
-    except OSError as failure:
-        _log.warning("sandbox directory not removed: %s", failure)
-
-
-def _reap() -> list[str]:
-    removed = []
-    for directory in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
-        owner = directory.name.removeprefix(_PREFIX).partition("-")[0]
-        if owner.isdecimal() and not process_exists(int(owner)) and directory.stat().st_uid == os.geteuid():
-            _remove(directory)
-            removed.append(str(directory))
-    return removed

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from proctor.contracts import SandboxOwner
 from proctor.schema import short_uuid
 
-__all__ = ["new_run_id", "own_sandboxes", "sandbox_owner"]
+__all__ = ["id_outside_of_runs", "own_sandboxes", "sandbox_owner"]
 
 
 class _For(NamedTuple):
@@ -25,7 +25,7 @@ _for: ContextVar[_For | None] = ContextVar("proctor_sandbox_owner", default=None
 _outside = ""
 
 
-def new_run_id() -> str:
+def id_outside_of_runs() -> str:
     """The id of what is outside of any run in this process: a script, a test."""
     global _outside
     _outside = _outside or short_uuid()
@@ -56,7 +56,7 @@ def sandbox_owner() -> SandboxOwner:
     In ``sample_init`` it is the sample's, in ``task_init`` the task's, elsewhere in a run the run's; outside of any
     run this process is the owner, with a run id of its own.
     """
-    here = _for.get() or _For(new_run_id())
+    here = _for.get() or _For(id_outside_of_runs())
     return SandboxOwner.of_this_process(
         here.run_id, task=here.task, sample=here.sample, epoch=here.epoch, keep=here.keep
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from typing import Any, Literal, overload
 
-from proctor.concurrency import Gate
-from proctor.contracts import ExecResult, SandboxConnection, SandboxEnvironment
+from proctor.contracts import ExecResult, SandboxBrokenError, SandboxConnection, SandboxEnvironment
 from proctor.log import now_iso, transcript
 from proctor.monitor import doing
-from proctor.sandbox._held import held
+from proctor.sandbox._calls import Calls
 from proctor.schema import SandboxEvent
 
 __all__ = ["RecordedSandbox"]
@@ -23,12 +23,12 @@ class RecordedSandbox(SandboxEnvironment):
 
     Args:
         inner: the sandbox of a provider.
-        execs: the gate of its commands, if the provider limits them.
+        calls: those of its sample.
     """
 
-    def __init__(self, inner: SandboxEnvironment, execs: Gate | None = None) -> None:
+    def __init__(self, inner: SandboxEnvironment, calls: Calls) -> None:
         self.inner = inner
-        self._execs = execs
+        self._calls = calls
 
     async def exec(
         self,
@@ -48,11 +48,12 @@ class RecordedSandbox(SandboxEnvironment):
             options={name: value for name, value in options.items() if value is not None} or None,
         )
         try:
-            async with held(self._execs):
+            async with self._calls.place():
                 with doing("sandbox", f"exec {event.cmd}"):
-                    result = await self.inner.exec(cmd, input, cwd, env, user, timeout)
+                    work = partial(self.inner.exec, cmd, input, cwd, env, user, timeout)
+                    result = await self._calls.within(work, timeout, str(event.cmd))
         except BaseException as error:
-            _failed(event, error)
+            self._failed(event, error)
             raise
         event.result = result.returncode
         event.output = _shown(f"{result.stderr}\n\n{result.stdout}" if result.stderr else result.stdout)
@@ -73,7 +74,7 @@ class RecordedSandbox(SandboxEnvironment):
             with doing("sandbox", f"read_file {file}"):
                 contents = await (self.inner.read_file(file, True) if text else self.inner.read_file(file, False))
         except BaseException as error:
-            _failed(event, error)
+            self._failed(event, error)
             raise
         event.output = _shown(contents)
         _end(event)
@@ -86,13 +87,19 @@ class RecordedSandbox(SandboxEnvironment):
             with doing("sandbox", f"write_file {file}"):
                 await self.inner.write_file(file, contents)
         except BaseException as error:
-            _failed(event, error)
+            self._failed(event, error)
             raise
         _end(event)
 
     async def connection(self, *, user: str | None = None) -> SandboxConnection:
         """How a person gets into the sandbox."""
         return await self.inner.connection(user=user)
+
+    def _failed(self, event: SandboxEvent, error: BaseException) -> None:
+        if isinstance(error, SandboxBrokenError):
+            self._calls.broken = self._calls.broken or error
+        event.output = _shown(f"{type(error).__name__}: {error}")
+        _end(event)
 
     def __repr__(self) -> str:
         return f"<{type(self.inner).__name__}>"
@@ -107,11 +114,6 @@ def _begin(**known: Any) -> SandboxEvent:
 def _end(event: SandboxEvent) -> None:
     event.completed = now_iso()
     event.pending = None
-
-
-def _failed(event: SandboxEvent, error: BaseException) -> None:
-    event.output = _shown(f"{type(error).__name__}: {error}")
-    _end(event)
 
 
 def _shown(data: str | bytes) -> str:

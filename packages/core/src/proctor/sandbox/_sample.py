@@ -1,0 +1,165 @@
+"""How a sample gets into its sandboxes, and out of them whatever happens."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import anyio
+
+from proctor.concurrency import Detached, Gate, with_detached_tasks
+from proctor.contracts import SandboxBrokenError, SandboxEnvironment, UsageError
+from proctor.monitor import doing
+from proctor.registry import loggable
+from proctor.sandbox._calls import STOPPING, Calls, answered, at_gate
+from proctor.sandbox._context import sandbox_context
+from proctor.sandbox._files import prepare
+from proctor.sandbox._owner import own_sandboxes
+from proctor.sandbox._recorded import RecordedSandbox
+from proctor.sandbox._run import Provider, Up, current_run
+from proctor.schema import Sample, SandboxSpec
+
+__all__ = ["CLEANUP_SECONDS", "sample_sandbox", "take_down"]
+
+_log = logging.getLogger("proctor.sandbox")
+
+CLEANUP_SECONDS = 60.0
+"""Seconds that taking down the sandboxes of a sample, or of a task, may take."""
+TASK_SECONDS = 3600.0
+"""Seconds that preparing a task may take: images are built and pulled."""
+
+
+@asynccontextmanager
+async def sample_sandbox(
+    spec: SandboxSpec,
+    task_name: str,
+    sample: Sample,
+    cleanup: bool = True,
+    epoch: int = 1,
+    start_seconds: float | None = None,
+) -> AsyncIterator[Mapping[str, SandboxEnvironment]]:
+    """Give the code inside the sandboxes of ``sample``, with its files written and its setup script run.
+
+    Waiting for the provider's gate is not working time. What the provider can't take down is told of and left; the
+    sample is none the worse for it.
+
+    Args:
+        spec: the provider and its configuration.
+        task_name: the task, for the provider's names and labels.
+        sample: whose metadata, files and setup script are used.
+        cleanup: whether the sandboxes are taken away at the end.
+        epoch: of the sample, for the labels.
+        start_seconds: that making the sandboxes and what the sample brings into them may take; ``None`` = any time.
+
+    Raises:
+        UsageError: if there is no such provider, or its configuration makes no sense.
+        SandboxBrokenError: if the sandboxes could not be made, or one of them has broken: at the end of the block, when
+            the code inside has swallowed that.
+        RuntimeError: if the setup script failed.
+    """
+    run = current_run()
+    provider = run.provider(spec.type)
+    owned = partial(own_sandboxes, run.run_id, task_name, keep=not cleanup)
+    async with with_detached_tasks(), _inside(provider.gate):
+        up: Up | None = None
+
+        async def start() -> dict[str, SandboxEnvironment]:
+            """Make them. Held from outside too, so that what was made is taken down when the rest takes too long."""
+            nonlocal up
+            with owned(str(sample.id), epoch):
+                try:
+                    made = await provider.driver.sample_init(task_name, spec.config, dict(sample.metadata or {}))
+                except (UsageError, SandboxBrokenError):
+                    raise
+                except Exception as error:
+                    raise _not_started(spec.type, error) from error
+            up = Up(made, Calls(provider.execs))
+            provider.up[up] = None
+            environments: dict[str, SandboxEnvironment] = {
+                name: RecordedSandbox(env, up.calls) for name, env in made.items()
+            }
+            await prepare(sample, environments)
+            return environments
+
+        interrupted = True
+        try:
+            with doing("sandbox", f"start {spec.type}"):
+                with owned():
+                    await _prepare_task(provider, task_name, spec.config)
+                if start_seconds is None:
+                    environments = await start()
+                else:
+                    late = f"the sandbox {spec.type!r} of the sample was not there after {start_seconds:g} s"
+                    environments = await answered(start, start_seconds, late)
+            with sandbox_context(environments):
+                yield environments
+            interrupted = False
+            if up is not None and up.calls.broken is not None:
+                raise up.calls.broken
+        except Exception:
+            interrupted = False
+            raise
+        finally:
+            if up is not None:
+                await _leave(provider, up, sample, cleanup, interrupted)
+
+
+async def _leave(provider: Provider, up: Up, sample: Sample, cleanup: bool, interrupted: bool) -> None:
+    try:
+        if cleanup:
+            with doing("sandbox", f"stop {provider.name}"):
+                await take_down(provider, up, interrupted)
+        else:
+            _log.info("sandbox of sample %s kept: %s", sample.id, ", ".join(map(repr, up.made.values())))
+    finally:
+        up.calls.end()
+        provider.up.pop(up, None)
+
+
+async def take_down(provider: Provider, up: Up, interrupted: bool) -> None:
+    """Take the sandboxes of a sample away, once; what fails or takes too long is told of, and left."""
+    if up.going is None:
+        up.going = Detached(partial(provider.driver.sample_cleanup, up.made, interrupted))
+    going, names = up.going, ", ".join(map(repr, up.made.values()))
+    left = "`proctor sandbox cleanup` takes away what is left, once this run is over"
+    with anyio.CancelScope(shield=True):
+        if not await going.wait(CLEANUP_SECONDS):
+            await going.stop(STOPPING)
+            _log.warning("the sandboxes %s were not gone after %g s: %s", names, CLEANUP_SECONDS, left)
+        elif going.failed is not None:
+            error = f"{type(going.failed).__name__}: {going.failed}"
+            _log.warning("the sandboxes %s could not be taken down (%s): %s", names, error, left)
+
+
+def _not_started(name: str, error: Exception) -> SandboxBrokenError:
+    return SandboxBrokenError(f"the sandbox {name!r} could not be started: {type(error).__name__}: {error}")
+
+
+@asynccontextmanager
+async def _inside(gate: Gate) -> AsyncIterator[None]:
+    await at_gate(gate)
+    try:
+        yield
+    finally:
+        gate.release()
+
+
+async def _prepare_task(provider: Provider, task: str, config: Any) -> None:
+    key = (task, json.dumps(loggable(config, keep_secrets=True), sort_keys=True, default=str))
+    if key in provider.ready:
+        return
+    async with provider.lock:  # building one image twice at once helps nobody
+        if key in provider.ready:
+            return
+        late = f"the sandbox {provider.name!r} had not prepared the task {task!r} after {TASK_SECONDS:g} s"
+        try:
+            await answered(partial(provider.driver.task_init, task, config), TASK_SECONDS, late)
+        except (UsageError, SandboxBrokenError):
+            raise
+        except Exception as error:
+            raise _not_started(provider.name, error) from error
+        provider.ready[key] = config
