@@ -133,7 +133,7 @@ def test_a_sample_whose_cleanup_failed_keeps_its_error(run: Run) -> None:
 
 @pytest.mark.parametrize("by", [ValueError, SystemExit])
 def test_a_scorer_that_raises_leaves_its_sample_unscored(made: EvalLog, by: type[BaseException]) -> None:
-    header = score(made.location, fragile(by=by), action="overwrite")
+    header = score(made.location, fragile(by=by), action="overwrite", fail_on_error=False)
     [row] = _results(header).scores
     assert (row.scored_samples, row.unscored_samples) == (3, 1)
     assert (_results(header).metadata or {})["proctor"]["partial"] == {"fragile": {"unscored:scoring_failed": 2}}
@@ -231,7 +231,7 @@ def test_long_work_says_every_few_seconds_how_far_it_is(made: EvalLog, capsys: p
 
 
 def test_the_options_that_bear_on_scoring_are_options_of_an_evaluation() -> None:
-    own = {"log", "scorer", "scorer_args", "metric", "action", "output", "overwrite", "model", "as_json", "env"}
+    own = {"log", "scorer", "scorer_args", "metric", "action", "output", "overwrite", "model", "fresh", "as_json", "env"}
     assert score_keys() <= option_table().keys()
     assert {param.name for param in score_command.params} == score_keys() | own
 
@@ -249,8 +249,10 @@ def test_the_command_says_by_its_exit_code_that_a_scorer_failed(
         "    return score\n"
     )
     arguments = ["score", made.location, "--scorer", f"{file}@odd", "-S", "broken=2", "--action", "overwrite", "--json"]
-    assert main(arguments) == 3
+    assert main([*arguments, "--continue-on-fail"]) == 3
     [said] = json.loads(capsys.readouterr().out)["logs"]
     assert said["metrics"][0]["missing"] == {"unscored:scoring_failed": 2} and said["partial"]
+    assert main([*arguments, "--overwrite", "--no-fail-on-error"]) == 0
+    assert main([*arguments, "--overwrite"]) == 1
     assert main([*arguments[:-1], "--output-file", str(tmp_path / "more.eval"), "-S", "broken=9"]) == 0
     assert main(["score", made.location, "--metric", "nobodys"]) == 2

@@ -20,7 +20,8 @@ _HELP = """Score the samples of the log at LOG anew, without running them.
 
 Samples whose solver failed stay without a score; those whose scorer failed get one. The scored log is written beside
 the old one, as <name>-scored, unless --overwrite or --output-file says otherwise. Model-graded scorers ask the models
-of the log, or those named here.
+of the log, or those named here. What is graded is kept as it comes: when this was stopped, the same command goes on
+from there.
 
 \b
 Examples:
@@ -29,7 +30,7 @@ Examples:
       --model-role grader=openai/gpt-5 --action overwrite --overwrite
 """
 _INTERVAL = 5.0  # seconds between two lines of progress
-_PARTLY = 3  # exit code: finished, but scorers failed on samples
+_PARTLY = 3  # exit code: finished, but scorers failed on more samples than may
 
 
 def _run(
@@ -41,33 +42,44 @@ def _run(
     output: str | None,
     overwrite: bool,
     model: str | None,
+    fresh: bool,
     as_json: bool,
     **given: Any,
 ) -> int:
     from proctor.cli._summary import summary_facts
     from proctor.display import unit_from_log
-    from proctor.engine import score
+    from proctor.engine import ErrorPolicy, ScoringStopped, score
     from proctor.scorer import declared_metrics
 
     missing: list[str] = []
     metrics = declared_metrics([{"name": name} for name in metric], missing) if metric else None
     if missing:
         raise click.UsageError(f"--metric {missing[0]}: there is no metric of that name")
-    with own_output(as_json):
-        header = score(
-            log,
-            list(scorer) or None,
-            scorer_args=parse_option("solver_args", scorer_args) if scorer_args else None,
-            metrics=metrics,
-            action=action,  # type: ignore[arg-type]  # click has checked it
-            output=output,
-            overwrite=overwrite,
-            model=model,
-            tell=None if as_json else _Progress(),
-            **merged_options(given),
-        )
-    failed = unit_from_log(header).outcomes.get("unscored:scoring_failed", 0)
-    code = _PARTLY if failed else 0
+    options = merged_options(given)
+    progress = None if as_json else _Progress()
+    try:
+        with own_output(as_json):
+            header = score(
+                log,
+                list(scorer) or None,
+                scorer_args=parse_option("solver_args", scorer_args) if scorer_args else None,
+                metrics=metrics,
+                action=action,  # type: ignore[arg-type]  # click has checked it
+                output=output,
+                overwrite=overwrite,
+                model=model,
+                fresh=fresh,
+                tell=progress,
+                on_resume=None if progress is None else progress.resume,
+                **options,
+            )
+    except ScoringStopped as stopped:
+        click.echo(f"Error: {stopped}", err=True)
+        return stopped.exit_code
+    shown = unit_from_log(header)
+    failed = shown.outcomes.get("unscored:scoring_failed", 0)
+    limit = options.get("fail_on_error")
+    code = _PARTLY if ErrorPolicy(True if limit is None else limit).exceeded(failed, shown.total) else 0
     if as_json:
         print_json(summary_facts([header], code))
     else:
@@ -82,6 +94,10 @@ class _Progress:
         self._now = now
         self._last = now()
 
+    def resume(self, kept: int) -> None:
+        """Say what need not be paid for again."""
+        click.echo(f"{kept:,} samples were graded before this was stopped, and are kept (--fresh asks again)", err=True)
+
     def __call__(self, done: int, total: int) -> None:
         if (now := self._now()) - self._last >= _INTERVAL and done < total:
             self._last = now
@@ -90,7 +106,13 @@ class _Progress:
 
 def _epilog() -> str:
     meanings = dict(EXIT_CODES)
-    lines = [("0", "done"), ("2", meanings["2"]), (str(_PARTLY), "done, but a scorer failed on some samples")]
+    lines = [
+        ("0", "done"),
+        ("1", "a scorer failed on too many samples, or no log could be written; what was graded is kept"),
+        ("2", meanings["2"]),
+        (str(_PARTLY), "done, with more failures than allowed (--continue-on-fail)"),
+        *((code, f"{meanings[code]}; what was graded is kept") for code in ("130", "143")),
+    ]
     return "\n".join(["\b", "Exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in lines)])
 
 
@@ -119,6 +141,7 @@ def _parameters() -> list[click.Parameter]:
         click.Option(
             ["--model"], metavar="PROVIDER/MODEL", help="Who grades, in place of the model that was evaluated."
         ),
+        click.Option(["--fresh"], is_flag=True, help="Ask again for what was graded before this was stopped."),
         *eval_parameters(only=score_keys()),
         *common_parameters(),
     ]

@@ -5,6 +5,7 @@ from proctor.engine._edit_scores import edit_score, invalidate_samples, recomput
 from proctor.engine._errors import ErrorPolicy, exit_code
 from proctor.engine._estimate import Amount, UnitEstimate
 from proctor.engine._eval import eval, eval_async, outside_a_loop
+from proctor.engine._grading import ScoringStopped
 from proctor.engine._identity import (
     IDENTITY_VERSION,
     identity_changes,
@@ -32,6 +33,7 @@ __all__ = [
     "Resumed",
     "Retries",
     "RunResult",
+    "ScoringStopped",
     "Task",
     "TaskInfo",
     "TaskLike",

@@ -28,6 +28,7 @@ __all__ = [
     "logged_options",
     "logged_unit",
     "scored_metadata",
+    "scoring_identity",
     "unit_identity",
     "without_scored_copies",
 ]
@@ -149,6 +150,27 @@ def scored_metadata(
     if source is not None:
         own.setdefault(_SCORED_FROM, source)
     return {**(header.eval.metadata or {}), "proctor": own} if own else header.eval.metadata
+
+
+def scoring_identity(
+    header: EvalLog, scorers: Mapping[str, Scorer], model: Model | None, roles: Mapping[str, Model]
+) -> str:
+    """32 bits, in hex, that name a scoring of a log: equal for two whose grades can stand in one result.
+
+    Args:
+        header: the log.
+        scorers: by the names that their scores will have.
+        model: what ``get_model()`` gives them.
+        roles: models in roles.
+    """
+    found = {
+        "v": IDENTITY_VERSION,
+        "eval": header.eval.eval_id,
+        "scorers": {name: loggable(scorer) for name, scorer in scorers.items()},
+        "model": None if model is None else _described(model),
+        "roles": {role: _described(each) for role, each in roles.items()},
+    }
+    return unit_identity(found)[:8]
 
 
 def _own(header: EvalLog) -> Mapping[str, Any]:

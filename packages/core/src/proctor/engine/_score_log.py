@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import PurePath
@@ -21,6 +22,7 @@ from proctor.engine._options import RunOptions, connection_policy, resolve_optio
 from proctor.engine._run import of_this_loop
 from proctor.engine._scored_with import log_models, log_scorers
 from proctor.engine._scoring import Action, ScoreJob, Scorers, Scoring
+from proctor.engine._signals import stop_signals
 from proctor.log import EvalLogInfo, LogFile, check_free, finished_header, hold_eval_log, missing_log, open_log
 from proctor.model import close_models, run_models, use_models
 from proctor.schema import EvalLog, EvalOptions, score_keys
@@ -41,14 +43,17 @@ def score(
     output: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     model: str | None = None,
+    fresh: bool = False,
     tell: Callable[[int, int], object] | None = None,
+    on_resume: Callable[[int], object] | None = None,
     **options: Unpack[EvalOptions],
 ) -> EvalLog:
     """Score the samples of a log anew, one after the other, and write a log that has the scores.
 
     Samples whose solver failed, and those that were invalidated, stay without a score; those whose scorer failed in the
-    run get one. A scorer that raises leaves its sample unscored
-    (``scoring_failed``); the others are scored all the same.
+    run get one. The first scorer that raises ends the scoring, unless ``fail_on_error`` says otherwise; then it leaves
+    its sample unscored (``scoring_failed``). Whatever ends it, what was graded is kept: the same call goes on from
+    there.
 
     Args:
         log: a finished log.
@@ -59,18 +64,21 @@ def score(
         output: where the scored log goes; ``<name>-scored`` beside the log when not given.
         overwrite: write into the log itself, or, with ``output``, over what is there.
         model: what ``get_model()`` gives scorers in place of the model that was evaluated.
-        tell: called in the event loop with how many samples are done, and of how many, after each.
-        options: those of ``eval()`` that bear on scoring (``score_keys``): ``model_roles``, ``max_connections``, ...
+        fresh: throw away what the same scoring has graded before it was stopped.
+        tell: called on any thread with how many samples are done, and of how many, after each: what was graded is kept.
+        on_resume: called with how many samples the same scoring has graded before it was stopped.
+        options: those of ``eval()`` that bear on scoring (``score_keys``): ``model_roles``, ``fail_on_error``, ...
 
     Returns:
         The header of the scored log.
 
     Raises:
         UsageError: the log can't be scored so; nothing was sent.
+        ScoringStopped: it ended before all samples were done: by Ctrl-C, or since scorers failed.
         FileExistsError: somebody else has changed the log meanwhile.
     """
     outside_a_loop("score()", "write `await score_async(...)`")
-    job = _job(log, scorer, scorer_args, metrics, action, output, overwrite, model, tell)
+    job = _job(log, scorer, scorer_args, metrics, action, output, overwrite, model, fresh, tell, on_resume)
     resolved = _resolved(options)
     return in_loop(resolved, _score, job, resolved)
 
@@ -85,10 +93,11 @@ async def score_async(
     output: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     model: str | None = None,
+    fresh: bool = False,
     **options: Unpack[EvalOptions],
 ) -> EvalLog:
     """``score()`` for code that is already in an event loop."""
-    job = _job(log, scorer, scorer_args, metrics, action, output, overwrite, model)
+    job = _job(log, scorer, scorer_args, metrics, action, output, overwrite, model, fresh)
     return await _score(job, _resolved(of_this_loop(options)))
 
 
@@ -101,7 +110,9 @@ def _job(
     output: str | os.PathLike[str] | None,
     overwrite: bool,
     model: str | None,
+    fresh: bool,
     tell: Callable[[int, int], object] | None = None,
+    on_resume: Callable[[int], object] | None = None,
 ) -> ScoreJob:
     if action not in ("append", "overwrite"):
         raise UsageError(f"action={action!r}: use append or overwrite.")
@@ -110,7 +121,7 @@ def _job(
     if target is None and not overwrite:
         suffix = PurePath(path).suffix
         target = f"{path.removesuffix(suffix)}-scored{suffix}"
-    return ScoreJob(path, scorer, scorer_args or {}, metrics, action, target, overwrite, model, tell)
+    return ScoreJob(path, scorer, scorer_args or {}, metrics, action, target, overwrite, model, fresh, tell, on_resume)
 
 
 def _resolved(options: Mapping[str, Any]) -> RunOptions:
@@ -135,14 +146,33 @@ async def _score(job: ScoreJob, options: RunOptions) -> EvalLog:
             file, header = await to_thread.run_sync(_opened, job.path)
             model, roles = log_models(header, job.model, options)
             with use_models(model, roles):
-                given = {role: roles[role] for role in options.model_roles}
-                scoring = Scoring(job, options, file, header, _scorers(job, header), given)
+                scoring = Scoring(job, options, file, header, _scorers(job, header), model, roles)
                 stack.callback(scoring.close)
-                await scoring.run()
+                await _until_signalled(scoring)
             return await to_thread.run_sync(scoring.write)
         finally:
             with anyio.CancelScope(shield=True):
                 await close_models()
+
+
+async def _until_signalled(scoring: Scoring) -> None:
+    """Score, or stop at Ctrl-C or SIGTERM; a second one ends the process.
+
+    Raises:
+        ScoringStopped: it was stopped.
+    """
+    signals: list[int] = []
+    stop = anyio.CancelScope()
+    done = False
+    try:
+        with stop_signals(signals.append, stop.cancel), stop:
+            await scoring.run()
+            done = True
+    except BaseExceptionGroup:
+        if not signals:
+            raise  # otherwise it is what a cancelled scorer raised on its way out
+    if not done:
+        raise scoring.stopped(f"stopped by {signal.Signals(signals[0]).name}", 128 + signals[0])
 
 
 def _opened(path: str) -> tuple[LogFile, EvalLog]:

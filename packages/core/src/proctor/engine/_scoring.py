@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
@@ -13,28 +14,22 @@ from anyio import to_thread
 from proctor.concurrency import tend_gates
 from proctor.contracts import UsageError
 from proctor.engine._edit_scores import log_reducers
-from proctor.engine._errors import eval_error
-from proctor.engine._identity import scored_metadata
-from proctor.engine._isolate import Isolated
+from proctor.engine._grading import Grading, ScoringStopped, TooManyFailures
+from proctor.engine._identity import scored_metadata, scoring_identity
 from proctor.engine._options import RunOptions
-from proctor.limits import SampleLimits, begin_limits
 from proctor.log import (
+    Grades,
     LogEdit,
     LogFile,
     Outcomes,
     ReductionSpool,
     SampleSpool,
     Store,
-    Transcript,
-    begin_store,
-    begin_transcript,
     kept_reductions,
     planned_samples,
-    span,
     write_edited_log,
 )
-from proctor.model import Model, configure_model_logging
-from proctor.monitor import Activity, begin_activity
+from proctor.model import Model
 from proctor.schema import EvalLog, EvalResults, EvalSample, Score, ScoreEvent, SpanBeginEvent, add_usage
 from proctor.scorer import (
     MetricsSpec,
@@ -45,7 +40,7 @@ from proctor.scorer import (
     eval_scorers,
     scorer_names,
 )
-from proctor.solver import Target, TaskState, parse_answers, set_sample_state
+from proctor.solver import Target, TaskState, parse_answers
 
 __all__ = ["Action", "ScoreJob", "Scorers", "Scoring"]
 
@@ -53,7 +48,6 @@ Action: TypeAlias = Literal["append", "overwrite"]
 Scorers: TypeAlias = "str | Scorer | Sequence[str | Scorer] | None"
 
 _AT_ONCE = 40  # samples; gates hold back what they ask of models
-_FAILED = "scoring_failed"
 
 
 @dataclass(frozen=True)
@@ -68,11 +62,13 @@ class ScoreJob:
     output: str | None
     overwrite: bool
     model: str | None
+    fresh: bool = False
     tell: Callable[[int, int], object] | None = None
+    on_resume: Callable[[int], object] | None = None
 
 
 class Scoring:
-    """The scoring of one log: ``run``, then ``write``.
+    """The scoring of one log: ``run``, then ``write``. What is graded is kept beside the log until that is written.
 
     Args:
         job: what is wanted.
@@ -80,7 +76,8 @@ class Scoring:
         file: the log.
         header: its header, which becomes that of the scored log.
         made: the scorers.
-        roles: models that were given to roles in place of the log's.
+        model: what ``get_model()`` gives them.
+        roles: models in roles.
 
     Raises:
         UsageError: something is no scorer, or has no metric.
@@ -93,10 +90,12 @@ class Scoring:
         file: LogFile,
         header: EvalLog,
         made: Sequence[Scorer],
+        model: Model | None,
         roles: Mapping[str, Model],
     ) -> None:
         self._job, self._options, self._file, self._log = job, options, file, header
-        self._made, self._roles = made, roles
+        self._made = made
+        self._roles = {role: roles[role] for role in options.model_roles}  # those in place of the log's
         declared = eval_scorers(made, job.metrics)
         self._keep = job.action == "append"
         former = _former_names(header) if self._keep else []
@@ -104,10 +103,12 @@ class Scoring:
         for one, name in zip(declared, self._scorers, strict=True):
             one.name = name
         self._declared = declared
+        self._identity = scoring_identity(header, self._scorers, model, roles)
         reducers = options.epochs_reducer
         reduced = log_reducers(header) if reducers is None else create_reducers(reducers)
         epochs = header.eval.config.epochs or 1
         check_reducers(reduced or (), epochs)
+        self._grading: Grading | None = None
         self._samples, self._reductions = SampleSpool(), ReductionSpool()
         self._builder = ResultsBuilder(
             made, metrics=job.metrics, reducers=reduced, epochs=epochs, on_reduction=self._reduced
@@ -115,7 +116,6 @@ class Scoring:
         self._renamed = dict(zip(scorer_names(made), self._scorers, strict=True))
         self._outcomes = Outcomes([*former, *self._scorers])
         self._places = {str(id): place for place, id in enumerate(header.eval.dataset.sample_ids or ())}
-        self._total = 0
         self._multiple = any(step.params.get("multiple_correct") for step in header.plan.steps)
 
     def close(self) -> None:
@@ -124,96 +124,97 @@ class Scoring:
         self._reductions.close()
 
     async def run(self) -> None:
-        """Score all samples, some of them at once; each is read when its turn comes."""
-        keys = self._file.keys()
-        queue, self._total = iter(keys), len(keys)
-        workers = self._options.max_samples or self._options.config.max_connections or _AT_ONCE
-        async with anyio.create_task_group() as tending:
-            tending.start_soon(tend_gates)
-            try:
-                async with anyio.create_task_group() as group:
-                    for _ in range(min(workers, self._total)):
-                        group.start_soon(self._work, queue)
-            except BaseExceptionGroup as errors:
-                _raise_usage(errors)
-                raise
-            finally:
-                tending.cancel_scope.cancel()
+        """Score all samples, some of them at once; each is read when its turn comes.
 
-    async def _work(self, queue: Iterator[tuple[str, int]]) -> None:
+        Raises:
+            ScoringStopped: scorers failed on more samples than may.
+            UsageError: a scorer was given something bad, or the same scoring goes on elsewhere.
+        """
+        self._grading = await to_thread.run_sync(self._begin)
+        try:
+            await self._all(self._grading)
+        except BaseException as error:
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(self._grades.stop)
+            if isinstance(error, TooManyFailures):
+                raise self.stopped(str(error)) from error
+            raise
+
+    def stopped(self, why: str, exit_code: int = 1) -> ScoringStopped:
+        """The error that says what is kept and how to go on; ``run`` is over."""
+        if self._grading is None:
+            return ScoringStopped(f"{why} before any scorer was asked", exit_code)
+        return self._grading.stopped(why, exit_code)
+
+    def _begin(self) -> Grading:
+        job, total = self._job, len(self._file.keys())
+        self._grades = Grades(job.output or job.path, self._identity, self._log, fresh=job.fresh)
+        if len(self._grades) and job.on_resume is not None:
+            job.on_resume(len(self._grades))
+        state = partial(_state, self._log, multiple=self._multiple)
+        return Grading(self._scorers, self._options, self._grades, total, state, job.tell)
+
+    async def _all(self, grading: Grading) -> None:
+        keys = self._file.keys()
+        queue = iter(keys)
+        workers = self._options.max_samples or self._options.config.max_connections or _AT_ONCE
+        try:
+            async with anyio.create_task_group() as tending:
+                tending.start_soon(tend_gates)
+                async with anyio.create_task_group() as group:
+                    for _ in range(min(workers, len(keys))):
+                        group.start_soon(self._work, queue, grading)
+                tending.cancel_scope.cancel()
+        except BaseExceptionGroup as errors:
+            _raise_own(errors)
+            raise
+
+    async def _work(self, queue: Iterator[tuple[str, int]], grading: Grading) -> None:
         for id, epoch in queue:
+            await grading.ready()
             sample = await to_thread.run_sync(self._file.sample, id, epoch, "core")
             place = self._places.get(str(sample.id))
             if sample.error is not None and _scorer_failed(sample):
                 sample.error = None  # its solver had come to its end; the transcript keeps what the scorer raised
             if sample.error is not None or sample.invalidation is not None:
                 self._builder.add(sample.id, sample.epoch, None, position=place)
+                grading.count()
             else:
-                scores = await Isolated(self._scored(sample))
+                scores = self._take(sample, await grading.grade(sample))
                 own = {name: scores.get(shown) for name, shown in self._renamed.items()}
                 self._builder.add(sample.id, sample.epoch, own, sample.metadata, position=place)
                 await to_thread.run_sync(self._samples.add, sample)
             self._outcomes.add(sample)
-            if self._job.tell is not None:
-                self._job.tell(self._outcomes.recorded, self._total)
 
-    async def _scored(self, sample: EvalSample) -> dict[str, Score]:
-        """The new scores, which are put into the sample, too, with what happened."""
-        limits, store = SampleLimits(), Store(sample.store)
-        transcript = Transcript(limits.working_time)
-        doer = Activity(sample.id, sample.epoch)
-        doer.events = transcript.events
-        begin_activity(doer)
-        begin_limits(limits)
-        begin_store(store)
-        begin_transcript(transcript)
-        configure_model_logging(self._options.log_model_api, self._options.log_images)
-        state = _state(self._log, sample, store, multiple=self._multiple)
-        set_sample_state(state)
-        scores: dict[str, Score] = {}
-        with span("scorers", type="scorers"):
-            for name, scorer in self._scorers.items():
-                with span(name, type="scorer"):
-                    given = await self._given(scorer, name, state)
-                    if given is None:
-                        continue
-                    scores[name] = given
-                    usage, roles = dict(limits.model_usage), dict(limits.role_usage) or None
-                    transcript.event(
-                        ScoreEvent(score=given, target=sample.target, scorer=name, model_usage=usage, role_usage=roles)
-                    )
-        self._take(sample, scores, transcript, limits)
-        return scores
-
-    async def _given(self, scorer: Scorer, name: str, state: TaskState) -> Score | None:
-        try:
-            score = await scorer(state, state.target)
-            if score is not None and not isinstance(score, Score):
-                raise TypeError(f"the scorer {name!r} returned {score!r:.100}, which is no Score")
-        except UsageError as error:
-            if self._samples:  # others were scored, and paid for
-                return Score.unscored(_FAILED, explanation=str(error))
-            raise
-        except (Exception, SystemExit) as error:  # a script's sys.exit() is its sample's affair
-            return Score.unscored(_FAILED, explanation=eval_error(error).message)
-        return score
-
-    def _take(self, sample: EvalSample, scores: dict[str, Score], transcript: Transcript, limits: SampleLimits) -> None:
+    def _take(self, sample: EvalSample, grade: EvalSample) -> dict[str, Score]:
+        """Put a grade into its sample, and return its scores in the order of the scorers."""
+        found = grade.scores or {}
+        scores = {name: found[name] for name in self._scorers if name in found}
         sample.scores = {**((sample.scores or {}) if self._keep else {}), **scores}
-        sample.events = [*sample.events, *transcript.events]
+        sample.events = [*sample.events, *grade.events]
         stats = self._log.stats
         for used, *totals in (
-            (limits.model_usage, sample.model_usage, stats.model_usage),
-            (limits.role_usage, sample.role_usage, stats.role_usage),
+            (grade.model_usage, sample.model_usage, stats.model_usage),
+            (grade.role_usage, sample.role_usage, stats.role_usage),
         ):
             for total in totals:
                 add_usage(total, used)
+        return scores
 
     def _reduced(self, scorer: str, reducer: str | None, score: Any) -> None:
         self._reductions.add(self._renamed[scorer], reducer, score)
 
     def write(self) -> EvalLog:
-        """Write the scored log; blocks."""
+        """Write the scored log, which has all grades then; blocks."""
+        try:
+            header = self._written()
+        except BaseException:
+            self._grades.stop()
+            raise
+        self._grades.remove()
+        return header
+
+    def _written(self) -> EvalLog:
         log, former = self._log, self._log.results or EvalResults()
         fresh = self._builder.results(self._outcomes.recorded, self._outcomes.completed)
         for row in fresh.scores:
@@ -271,9 +272,9 @@ def _scorer_failed(sample: EvalSample) -> bool:
     return failed
 
 
-def _raise_usage(errors: BaseExceptionGroup[BaseException]) -> None:
-    """Raise the bad input among ``errors`` by itself."""
-    found = errors.subgroup(UsageError)
+def _raise_own(errors: BaseExceptionGroup[BaseException]) -> None:
+    """Raise the bad input, or the failures that are too many, among ``errors`` by itself."""
+    found = errors.subgroup((UsageError, TooManyFailures))
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]  # type: ignore[assignment]  # a group holds errors or groups
     if found is not None:

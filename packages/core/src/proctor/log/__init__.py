@@ -15,6 +15,7 @@ from proctor.log._edit import (
 )
 from proctor.log._family import attempts_of
 from proctor.log._file_store import FileStore
+from proctor.log._grades import Grades
 from proctor.log._index import LogIndex, SampleState, index_eval_log
 from proctor.log._json import encode as to_json
 from proctor.log._list import EvalLogInfo, list_eval_logs, read_headers
@@ -122,6 +123,7 @@ __all__ = [
     "EvalStatus",
     "Event",
     "FileStore",
+    "Grades",
     "HeadlineMetric",
     "InfoEvent",
     "LogEdit",

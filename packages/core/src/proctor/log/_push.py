@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from proctor.contracts import LogStore, Stat, UsageError
 from proctor.log._file_store import FileStore
 from proctor.log._location import store_for
 from proctor.log._open import read_header
-from proctor.log._spill import Spill, note_of
+from proctor.log._spill import Spill, drop_spill
 from proctor.schema import EvalLog
 
 __all__ = ["Pushed", "push_spill"]
@@ -65,8 +64,7 @@ def push_spill(spill: Spill) -> Pushed:
                     f"the store has something else than was sent; {spill.path} stays. Push it again",
                     spill.location,
                 )
-    os.unlink(spill.path)
-    os.unlink(note_of(spill.path))
+    drop_spill(spill.path)
     return Pushed(spill.location, size, sent)
 
 

@@ -15,7 +15,16 @@ from proctor.contracts import LogSink, LogStore, UsageError
 from proctor.log._file_store import FileStore
 from proctor.log._patience import Patience
 
-__all__ = ["LostSink", "Spill", "SpillingSink", "list_spills", "read_spill", "spill_folder", "store_patience"]
+__all__ = [
+    "LostSink",
+    "Spill",
+    "SpillingSink",
+    "drop_spill",
+    "list_spills",
+    "read_spill",
+    "spill_folder",
+    "store_patience",
+]
 
 _PATIENCE = 300.0  # seconds
 _NOTE = ".push"  # what is known of a spilled log stands beside it, under its name with this ending
@@ -89,6 +98,12 @@ def _read_note(path: str) -> Spill | None:
 def note_of(path: str) -> str:
     """The file that says where the log at ``path`` belongs."""
     return path + _NOTE
+
+
+def drop_spill(path: str) -> None:
+    """Remove the log at ``path``, which stands elsewhere or is not needed, and what is known of it."""
+    os.unlink(path)
+    os.unlink(note_of(path))
 
 
 class LostSink(LogSink):

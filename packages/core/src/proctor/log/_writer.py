@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any, Literal
 
@@ -90,6 +92,7 @@ class LogWriter:
         log_images: bool | None = None,
         buffer: int | None = None,
         store: LogStore | None = None,
+        name: str | None = None,
         patience: Patience | None = None,
         on_spill: Callable[[str, str], object] | None = None,
     ) -> LogWriter:
@@ -104,11 +107,13 @@ class LogWriter:
             log_images: whether data URIs are kept; ``None`` asks ``spec.config``.
             buffer: samples that a commit waits for (10 s at most); those of an unfinished buffer are not acknowledged.
             store: where ``log_dir`` is, when the caller knows it.
+            name: in the folder, in place of one that is made from ``spec`` and not taken yet.
             patience: what says why writing waits while the disk is full, and is told to hurry.
             on_spill: told, on the writer's thread, where the log goes on when its store is lost, and why.
 
         Raises:
             UsageError: if the folder cannot be written, or the format is unknown.
+            FileExistsError: ``name`` is taken.
             OSError: if the beginning of the log cannot be written.
         """
         if format not in ("eval", "json"):
@@ -119,7 +124,8 @@ class LogWriter:
         else:
             folder = log_dir
         patience = patience or Patience()
-        name, sink = _create(store, folder, spec, format, patience)
+        names = (log_name(spec, format, copy) for copy in count(1)) if name is None else iter([name])
+        name, sink = _create(store, folder, names, patience)
         log = EvalLog(eval=spec, plan=plan, location=before_name(log_dir, folder) + name)
         if not store.local:
             sink = SpillingSink(store, name, sink, log.location, patience, on_spill)
@@ -417,24 +423,29 @@ def _unwritable(sample: EvalSample, error: Exception) -> EvalSample:
     )
 
 
-def _create(store: LogStore, folder: str, spec: EvalSpec, format: str, patience: Patience) -> tuple[str, LogSink]:
+def _create(store: LogStore, folder: str, names: Iterator[str], patience: Patience) -> tuple[str, LogSink]:
+    """A log of the first of the names that is free.
+
+    Raises:
+        FileExistsError: none is.
+    """
     made: list[LogSink] = []
-    copy = 1
-    while True:
-        name = join(folder, log_name(spec, format, copy))
+    for one in names:
+        name = join(folder, one)
         try:
             if store.local:
                 return name, store.create(name)
             patience.write(name, partial(_made, store, name, made), away=store_patience())
             return name, made[0]
         except FileExistsError:
-            copy += 1
+            continue
         except OSError as error:
             if not store.local:  # it was there when the run began: this log begins on this machine
                 return name, LostSink(error)
             raise UsageError(
                 f"the log folder {folder} cannot be written ({error.strerror or error}). Name another with --log-dir."
             ) from error
+    raise FileExistsError(errno.EEXIST, "there is a log of that name", name)
 
 
 def _made(store: LogStore, name: str, made: list[LogSink]) -> None:

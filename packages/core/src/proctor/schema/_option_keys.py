@@ -29,6 +29,7 @@ _SCORE_KEYS = frozenset({
     "model_roles", "model_args", "model_config", "model_base_url", "epochs_reducer", "max_samples", "max_connections",
     "adaptive_connections", "max_rpm", "max_tpm", "share", "max_retries", "timeout", "attempt_timeout",
     "max_subprocesses", "async_backend", "log_model_api", "log_images", "plugins", "disable_plugins",
+    "fail_on_error", "continue_on_fail", "retry_on_error",
 })  # fmt: skip
 
 
