@@ -231,7 +231,19 @@ def test_long_work_says_every_few_seconds_how_far_it_is(made: EvalLog, capsys: p
 
 
 def test_the_options_that_bear_on_scoring_are_options_of_an_evaluation() -> None:
-    own = {"log", "scorer", "scorer_args", "metric", "action", "output", "overwrite", "model", "fresh", "as_json", "env"}
+    own = {
+        "log",
+        "scorer",
+        "scorer_args",
+        "metric",
+        "action",
+        "output",
+        "overwrite",
+        "model",
+        "fresh",
+        "as_json",
+        "env",
+    }
     assert score_keys() <= option_table().keys()
     assert {param.name for param in score_command.params} == score_keys() | own
 

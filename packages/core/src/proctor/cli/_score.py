@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext
 from typing import Any
 
 import click
@@ -58,7 +60,7 @@ def _run(
     options = merged_options(given)
     progress = None if as_json else _Progress()
     try:
-        with own_output(as_json):
+        with own_output(as_json), nullcontext() if progress is None else closing(progress):
             header = score(
                 log,
                 list(scorer) or None,
@@ -88,20 +90,31 @@ def _run(
 
 
 class _Progress:
-    """Says on standard error, every few seconds, how many samples are scored."""
+    """Says on standard error how many samples are scored: a bar on a terminal, else a line every few seconds."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._last = now()
+        self._bar: Any = None
 
     def resume(self, kept: int) -> None:
         """Say what need not be paid for again."""
         click.echo(f"{kept:,} samples were graded before this was stopped, and are kept (--fresh asks again)", err=True)
 
     def __call__(self, done: int, total: int) -> None:
-        if (now := self._now()) - self._last >= _INTERVAL and done < total:
+        if sys.stderr.isatty():
+            if self._bar is None:
+                self._bar = click.progressbar(length=total, label="scored", show_pos=True, file=sys.stderr)
+                self._bar.render_progress()
+            self._bar.update(1)
+        elif (now := self._now()) - self._last >= _INTERVAL and done < total:
             self._last = now
             click.echo(f"scored {done:,}/{total:,} {100 * done // total}%", err=True)
+
+    def close(self) -> None:
+        """Leave the line of the bar."""
+        if self._bar is not None:
+            self._bar.render_finish()
 
 
 def _epilog() -> str:

@@ -136,7 +136,7 @@ class Grades:
             store, name = store_for(location)
             try:
                 stat = store.stat(name)
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return
             try:
                 self._leases.enter_context(hold_log(store, name, location))

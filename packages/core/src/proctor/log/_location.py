@@ -51,7 +51,7 @@ def check_free(location: str, otherwise: str = "name another place") -> None:
         UsageError: there is one already.
     """
     store, name = store_for(location)
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, NotADirectoryError):  # whether it can be made is seen when that is tried
         store.stat(name)
         raise UsageError(f"{location} is there already: pass --overwrite to replace it, or {otherwise}.")
 
