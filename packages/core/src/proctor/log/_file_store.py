@@ -42,7 +42,10 @@ class FileStore(LogStore):
         if not os.path.basename(name):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
         path = Path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:  # the name is not what is taken
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path.parent)) from error
         sink = _FileSink(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666))
         _sync_folder(path.parent)
         return sink

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import threading
 import time
@@ -17,10 +16,11 @@ from proctor.contracts import LogSink, LogStore, UsageError
 from proctor.log._encode import encode_sample
 from proctor.log._json import encode
 from proctor.log._layout import EvalLayout, JsonLayout, Layout
-from proctor.log._location import before_name, join, log_name, store_for
+from proctor.log._location import log_name
+from proctor.log._new_log import create_log
 from proctor.log._patience import Patience
 from proctor.log._reuse import Reused
-from proctor.log._spill import LostSink, SpillingSink, store_patience
+from proctor.log._spill import SpillingSink
 from proctor.log._spool import ReductionSpool
 from proctor.log._summary import summary_fields
 from proctor.schema import (
@@ -119,22 +119,16 @@ class LogWriter:
         if format not in ("eval", "json"):
             raise UsageError(f"log format {format!r} is unknown: use eval or json.")
         layout: Layout = EvalLayout() if format == "eval" else JsonLayout()
-        if store is None:
-            store, folder = store_for(log_dir)
-        else:
-            folder = log_dir
         patience = patience or Patience()
-        names = (log_name(spec, format, copy) for copy in count(1)) if name is None else iter([name])
-        name, sink = _create(store, folder, names, patience)
-        log = EvalLog(eval=spec, plan=plan, location=before_name(log_dir, folder) + name)
-        if not store.local:
-            sink = SpillingSink(store, name, sink, log.location, patience, on_spill)
+        names = (log_name(spec, format, copy) for copy in count(1)) if name is None else [name]
+        new = create_log(log_dir, names, store, patience, on_spill)
+        log = EvalLog(eval=spec, plan=plan, location=new.location)
         config = spec.config
         writer = cls(
             layout,
-            store,
-            name,
-            sink,
+            new.store,
+            new.name,
+            new.sink,
             log,
             log_samples=config.log_samples is not False if log_samples is None else log_samples,
             log_images=config.log_images is not False if log_images is None else log_images,
@@ -421,32 +415,3 @@ def _unwritable(sample: EvalSample, error: Exception) -> EvalSample:
         uuid=sample.uuid,
         error=failure,
     )
-
-
-def _create(store: LogStore, folder: str, names: Iterator[str], patience: Patience) -> tuple[str, LogSink]:
-    """A log of the first of the names that is free.
-
-    Raises:
-        FileExistsError: none is.
-    """
-    made: list[LogSink] = []
-    for one in names:
-        name = join(folder, one)
-        try:
-            if store.local:
-                return name, store.create(name)
-            patience.write(name, partial(_made, store, name, made), away=store_patience())
-            return name, made[0]
-        except FileExistsError:
-            continue
-        except OSError as error:
-            if not store.local:  # it was there when the run began: this log begins on this machine
-                return name, LostSink(error)
-            raise UsageError(
-                f"the log folder {folder} cannot be written ({error.strerror or error}). Name another with --log-dir."
-            ) from error
-    raise FileExistsError(errno.EEXIST, "there is a log of that name", name)
-
-
-def _made(store: LogStore, name: str, made: list[LogSink]) -> None:
-    made.append(store.create(name))
