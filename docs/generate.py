@@ -1,14 +1,17 @@
 """Write the generated parts of the docs from the code: `python docs/generate.py`.
 
-With `--api`, write what `tests/repo/api` says of the public API instead: you accept that it has changed.
+With `--api`, write what `tests/repo/api` says of the public API instead: you accept that it has changed. With reports
+of `pytest --proctor-report`, put their results into the capability matrix.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import capabilities
 import public_api
 import reference_pages
 
@@ -62,12 +65,29 @@ def write_folder(folder: Path, texts: Mapping[Path, str]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
+def take_results(reports: Sequence[str]) -> None:
+    """Put what became of conformance checks into the capability matrix, and say what it still lacks."""
+    results = capabilities.read()
+    for report in reports:
+        try:
+            results = capabilities.merged(results, json.loads(Path(report).read_text(encoding="utf-8")))
+        except ValueError as error:
+            sys.exit(f"{report}: {error}")
+    capabilities.RESULTS.write_text(capabilities.text_of(results), encoding="utf-8")
+    capabilities.PAGE.write_text(capabilities.page(), encoding="utf-8")
+    for problem in capabilities.problems(results):
+        print(f"docs/capabilities.json: {problem}", file=sys.stderr)
+
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["--api"]:
         write_folder(public_api.SNAPSHOT, public_api.snapshot())
+    elif sys.argv[1:] and not any(word.startswith("-") for word in sys.argv[1:]):
+        take_results(sys.argv[1:])
     elif sys.argv[1:]:
-        sys.exit("usage: python docs/generate.py [--api]")
+        sys.exit("usage: python docs/generate.py [--api | REPORT.json...]")
     else:
         for name in PAGES:
             (ROOT / name).write_text(page(name), encoding="utf-8")
         write_folder(reference_pages.FOLDER, reference_pages.pages())
+        capabilities.PAGE.write_text(capabilities.page(), encoding="utf-8")

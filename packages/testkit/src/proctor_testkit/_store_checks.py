@@ -23,6 +23,8 @@ NAME = "folder/2026-01-01T00-00-00-00-00_a-task_0000.eval"
 class StoreChecks(Suite):
     """The fixtures; see ``LogStoreSuite``."""
 
+    kind = "log store"
+
     @pytest.fixture
     def store(self) -> LogStore:
         """An empty store."""

@@ -26,6 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Start with no results; say what the marks of the suites mean."""
     config.addinivalue_line("markers", "slow: takes more than a few seconds")
+    config.addinivalue_line("markers", "conformance: a check of a suite of the test-kit")
     config.stash[_results] = []
 
 
@@ -39,6 +40,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if found is None:
             kept.append(item)
             continue
+        item.add_marker(pytest.mark.conformance)
         suite, one = found
         backend = item.callspec.params.get("anyio_backend") if hasattr(item, "callspec") else None
         if reason := _not_applicable(suite, one, backend):
