@@ -11,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proctor.contracts import UsageError
-from proctor_sandbox_docker._spec import NetworkSpec, ProjectSpec, ServiceSpec, VolumeSpec
 from proctor_sandbox_docker.compose import (
     Given,
+    NetworkSpec,
+    ProjectSpec,
+    ServiceSpec,
     UnsupportedKeyError,
+    VolumeSpec,
     project_risks,
     read_compose,
     read_compose_file,

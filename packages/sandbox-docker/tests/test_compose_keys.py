@@ -9,8 +9,17 @@ from typing import Any
 import pytest
 
 from proctor.contracts import UsageError
-from proctor_sandbox_docker._spec import BuildSpec, HealthSpec, MountSpec, PortSpec, ServiceSpec
-from proctor_sandbox_docker.compose import RISKS, Given, UnsupportedKeyError, read_compose_file
+from proctor_sandbox_docker.compose import (
+    RISKS,
+    BuildSpec,
+    Given,
+    HealthSpec,
+    MountSpec,
+    PortSpec,
+    ServiceSpec,
+    UnsupportedKeyError,
+    read_compose_file,
+)
 
 HOST = {"FROM_HOST": "here"}
 

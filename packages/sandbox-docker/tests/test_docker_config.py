@@ -9,7 +9,7 @@ import pytest
 
 from proctor.contracts import UsageError
 from proctor_sandbox_docker._config import DEFAULT_IMAGE, compose_file, metadata_variables, read
-from proctor_sandbox_docker._spec import ServiceSpec
+from proctor_sandbox_docker.compose import ServiceSpec
 
 
 def only(config: Any, metadata: dict[str, Any] | None = None, **environment: str) -> ServiceSpec:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from proctor.contracts import UsageError
-from proctor_sandbox_docker._spec import ProjectSpec, ServiceSpec
 from proctor_sandbox_docker.compose import (
     ALLOW,
     Given,
+    ProjectSpec,
+    ServiceSpec,
     allowed_risks,
     read_compose,
     read_compose_file,

@@ -15,7 +15,7 @@ from docker.errors import APIError
 from proctor.contracts import SandboxOwner
 from proctor_sandbox_docker._box import Container
 from proctor_sandbox_docker._engine import Engine
-from proctor_sandbox_docker._spec import HealthSpec, MountSpec, ServiceSpec
+from proctor_sandbox_docker.compose import HealthSpec, MountSpec, ServiceSpec
 
 __all__ = ["PIDS_LIMIT", "WORKING_DIR", "Place", "container_config", "container_name", "create_and_start"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 
-from proctor_sandbox_docker._spec import ServiceSpec, StartCondition
+from proctor_sandbox_docker.compose._spec import ServiceSpec, StartCondition
 
 __all__ = ["start_order", "waits_for"]
 

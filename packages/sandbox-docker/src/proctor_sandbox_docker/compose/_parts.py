@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from proctor_sandbox_docker._spec import BuildSpec, HealthSpec, MountSpec, PortSpec, StartCondition
 from proctor_sandbox_docker.compose._document import Node, UnsupportedKeyError
 from proctor_sandbox_docker.compose._env_file import read_env_file
 from proctor_sandbox_docker.compose._risks import check_bind, demand
+from proctor_sandbox_docker.compose._spec import BuildSpec, HealthSpec, MountSpec, PortSpec, StartCondition
 
 __all__ = [
     "read_build",

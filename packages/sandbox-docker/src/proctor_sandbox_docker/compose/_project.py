@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from proctor.contracts import UsageError
-from proctor_sandbox_docker._spec import NetworkSpec, ProjectSpec, ServiceSpec, VolumeSpec
 from proctor_sandbox_docker.compose._document import Document, Given, Node, Place, UnsupportedKeyError, parse
 from proctor_sandbox_docker.compose._env_file import read_env_file
 from proctor_sandbox_docker.compose._interpolate import Lookup
 from proctor_sandbox_docker.compose._order import start_order, waits_for
 from proctor_sandbox_docker.compose._parts import read_pairs
 from proctor_sandbox_docker.compose._service import read_fields, read_service
+from proctor_sandbox_docker.compose._spec import NetworkSpec, ProjectSpec, ServiceSpec, VolumeSpec
 
 __all__ = ["read_compose", "read_compose_file", "read_settings"]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from proctor.contracts import UsageError
-from proctor_sandbox_docker._spec import ProjectSpec
 from proctor_sandbox_docker.compose._document import Node
+from proctor_sandbox_docker.compose._spec import ProjectSpec
 
 __all__ = ["ALLOW", "RISKS", "allowed_risks", "check_bind", "check_capabilities", "demand", "project_risks"]
 

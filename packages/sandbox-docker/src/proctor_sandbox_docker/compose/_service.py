@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
-from proctor_sandbox_docker._spec import ServiceSpec
 from proctor_sandbox_docker.compose._document import Node, UnsupportedKeyError
 from proctor_sandbox_docker.compose._parts import (
     read_build,
@@ -23,6 +22,7 @@ from proctor_sandbox_docker.compose._parts import (
     read_ulimits,
 )
 from proctor_sandbox_docker.compose._risks import check_capabilities, demand
+from proctor_sandbox_docker.compose._spec import ServiceSpec
 
 __all__ = ["read_fields", "read_service"]
 
