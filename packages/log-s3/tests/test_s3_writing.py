@@ -301,3 +301,45 @@ def test_what_is_a_segment() -> None:
     assert is_part("x/a.eval.parts/000001-3-0") == "x/a.eval"
     for key in ("x/a.eval", "x/a.parts/b.eval", "a.parts/000001-3", "parts/000001-3-0", "x/parts/000001-3-0"):
         assert is_part(key) is None, key
+
+
+def test_the_unseen_upload_of_a_killed_run_goes_when_another_run_begins(
+    proxy: FaultProxy, s3: Any, bucket: str
+) -> None:
+    def uploads() -> int:
+        return len(s3.list_multipart_uploads(Bucket=bucket).get("Uploads", []))
+
+    # given a run that has uploaded a part, and one elsewhere
+    sinks = [S3Store(part=5 * MIB).create(f"{bucket}/{folder}/a.eval") for folder in ("logs", "others")]
+    for sink in sinks:
+        sink.commit(bytes(6 * MIB), b"directory")
+    assert uploads() == 2
+    # when another begins in the folder while it lives, nothing is touched
+    S3Store().check(f"{bucket}/logs")
+    assert uploads() == 2
+    # and when it is dead, its upload goes; dry runs change nothing
+    S3Store(dead=-1).check(f"{bucket}/logs", dry=True)
+    assert uploads() == 2
+    S3Store(dead=-1).check(f"{bucket}/logs")
+    assert uploads() == 1
+    sinks[0].abandon()
+    sinks[1].close()
+    assert S3Store().stat(f"{bucket}/others/a.eval").size == 6 * MIB + 9
+
+
+def test_a_log_that_somebody_writes_as_a_whole_has_a_day_for_it(store: S3Store, s3: Any, bucket: str) -> None:
+    # given an upload without a lease, as of an edit, that was begun an hour ago, and one of two days ago
+    for key in ("logs/a.eval", "logs/b.eval"):
+        s3.create_multipart_upload(Bucket=bucket, Key=key)
+    now = datetime.datetime.now(datetime.UTC)
+    call = store._client.call
+
+    def dated(operation: str, place: Any, **arguments: Any) -> Any:
+        reply = call(operation, place, **arguments)
+        for upload in reply.get("Uploads", ()):
+            upload["Initiated"] = now - datetime.timedelta(hours=1 if upload["Key"].endswith("a.eval") else 48)
+        return reply
+
+    store._client.call = dated  # type: ignore[method-assign]
+    store.check(f"{bucket}/logs")
+    assert [one["Key"] for one in s3.list_multipart_uploads(Bucket=bucket)["Uploads"]] == ["logs/a.eval"]

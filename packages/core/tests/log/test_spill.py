@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from lost_store import GONE, UNREACHABLE, LostStore
 
 from proctor import Task, eval
 from proctor.cli import main
-from proctor.contracts import UsageError
+from proctor.contracts import LogBusyError, LogLease, UsageError
 from proctor.engine import run
 from proctor.log import (
     EvalLog,
@@ -22,6 +23,7 @@ from proctor.log import (
     LogWriter,
     Patience,
     _patience,
+    _spill,
     list_spills,
     push_spill,
     read_eval_log,
@@ -40,6 +42,7 @@ def lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[LostS
     monkeypatch.setattr(_patience, "_RETRY", 0.001)
     yield LostStore
     LostStore.error, LostStore.on_write, LostStore.writes = None, None, 0
+    _spill._given_up.clear()
 
 
 def opened(tmp_path: Path, told: list[tuple[str, str]] | None = None, **options: Any) -> LogWriter:
@@ -167,6 +170,46 @@ def test_evaluations_that_begin_after_their_store_was_lost_are_kept_here_and_sen
     assert "there is no bucket 'b'" in " ".join("".join(capsys.readouterr()).split())
     LostStore.error = LostStore.on_write = None
     assert [ids(push_spill(spill).location) for spill in waiting] == [[1], [1]] and list_spills() == []
+
+
+def test_a_store_that_was_given_up_is_tried_once_for_later_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a store that one log has given up, though others would wait for long
+    monkeypatch.setenv("PROCTOR_STORE_PATIENCE", "1e9")
+    writer = opened(tmp_path)
+    LostStore.error = GONE
+    writer.write(sample(1))
+    writer.finish("success", None, stats())
+    # when it can't be reached for others
+    LostStore.error, LostStore.writes = UNREACHABLE, 0
+    others = [opened(tmp_path) for _ in range(2)]
+    # then they begin here at once
+    assert LostStore.writes == 2
+    for each in others:
+        each.finish("success", None, stats())
+    # and where it is back, it is waited for again
+    LostStore.error = None
+    assert opened(tmp_path).finish("success", None, stats()).startswith("memory://")
+    assert _spill.patience_for(f"memory://{tmp_path}") == 1e9
+
+
+def test_the_lease_of_its_own_run_does_not_keep_a_log_from_being_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a store in which the run could not give up its lease
+    path, belongs = spilled(tmp_path)
+    holder = [socket.gethostname(), os.getpid() + 1]
+
+    def held(self: LostStore, name: str) -> LogLease:
+        raise LogBusyError(name, host=str(holder[0]), pid=int(holder[1]))
+
+    monkeypatch.setattr(LostStore, "hold", held)
+    # then somebody else's is respected, its own is not
+    with pytest.raises(LogBusyError):
+        push_spill(read_spill(path))
+    holder[1] = os.getpid()
+    assert push_spill(read_spill(path)).location == belongs
 
 
 def spilled(tmp_path: Path) -> tuple[str, str]:

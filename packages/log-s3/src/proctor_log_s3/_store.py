@@ -18,6 +18,7 @@ from proctor.contracts import LogBusyError, LogLease, LogSink, LogStore, Stat, U
 from proctor_log_s3._client import Client, Place
 from proctor_log_s3._errors import EmptyRangeError
 from proctor_log_s3._lease import DEAD, RENEW, Lease, holder_of, lease_of
+from proctor_log_s3._orphans import abort_orphans
 from proctor_log_s3._segments import Segments, folder_of, is_part, list_objects, part_keys
 from proctor_log_s3._sink import S3Sink, delete_all
 from proctor_log_s3._upload import PART, Upload
@@ -59,13 +60,15 @@ class S3Store(LogStore):
         self._sinks: weakref.WeakValueDictionary[Place, S3Sink] = weakref.WeakValueDictionary()
 
     def check(self, folder: str, *, dry: bool = False) -> None:
-        """Write and remove a small object; with ``dry``, list one."""
+        """Write and remove a small object, and what dead runs have left unseen; with ``dry``, list one."""
         try:
             bucket, prefix = _place(folder.rstrip("/") + "/")
             if dry:
                 self._client.call("list_objects_v2", (bucket, ""), Prefix=prefix, MaxKeys=1)
             else:
                 self._probe((bucket, f"{prefix}.proctor-{secrets.token_hex(8)}"))
+                with suppress(OSError):  # a permission that is not needed otherwise
+                    abort_orphans(self._client, (bucket, prefix), self._dead)
         except OSError as error:
             raise UsageError(
                 f"no log can be written to s3://{folder}: {error.strerror}. "

@@ -18,8 +18,8 @@ _MARK = "proctor-write"  # metadata by which a writer knows its own object
 class Upload:
     """What is added goes out in parts; ``finish`` makes the object of it.
 
-    An upload that is neither finished nor aborted leaves parts that nobody sees; a lifecycle rule of the bucket removes
-    them.
+    An upload that is neither finished nor aborted leaves parts that nobody sees; the next run in the same folder, or a
+    lifecycle rule of the bucket, removes them.
     """
 
     def __init__(self, client: Client, place: Place, part: int = PART) -> None:

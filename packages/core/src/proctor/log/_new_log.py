@@ -10,7 +10,7 @@ from typing import NamedTuple
 from proctor.contracts import LogSink, LogStore, UsageError
 from proctor.log._location import before_name, join, store_for
 from proctor.log._patience import Patience
-from proctor.log._spill import LostSink, SpillingSink, store_patience
+from proctor.log._spill import LostSink, SpillingSink, patience_for
 
 __all__ = ["NewLog", "create_log"]
 
@@ -48,21 +48,22 @@ def create_log(
         store, folder = store_for(log_dir)
     else:
         folder = log_dir
-    name, sink = _create(store, folder, names, patience)
-    location = before_name(log_dir, folder) + name
+    head = before_name(log_dir, folder)
+    name, sink = _create(store, head, folder, names, patience)
+    location = head + name
     if not store.local:
         sink = SpillingSink(store, name, sink, location, patience, on_spill)
     return NewLog(store, name, location, sink)
 
 
-def _create(store: LogStore, folder: str, names: Iterable[str], patience: Patience) -> tuple[str, LogSink]:
+def _create(store: LogStore, head: str, folder: str, names: Iterable[str], patience: Patience) -> tuple[str, LogSink]:
     made: list[LogSink] = []
     for one in names:
         name = join(folder, one)
         try:
             if store.local:
                 return name, store.create(name)
-            patience.write(name, partial(_made, store, name, made), away=store_patience())
+            patience.write(name, partial(_made, store, name, made), away=patience_for(head + name))
             return name, made[0]
         except FileExistsError:
             continue

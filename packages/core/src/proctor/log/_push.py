@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
-from proctor.contracts import LogStore, Stat, UsageError
+from proctor.contracts import LogBusyError, LogStore, Stat, UsageError
 from proctor.log._file_store import FileStore
 from proctor.log._location import store_for
 from proctor.log._open import read_header
@@ -50,7 +50,13 @@ def push_spill(spill: Spill) -> Pushed:
     size = files.stat(spill.path).size
     with ExitStack() as stack:
         with suppress(FileNotFoundError):
-            stack.enter_context(store.hold(name))
+            try:
+                stack.enter_context(store.hold(name))
+            except LogBusyError as busy:
+                # Its own run has ended, and could not give back what it had in the store. Who else holds nothing by
+                # that can't hold it now; what changes it all the same is seen by its etag.
+                if (busy.host, busy.pid) != (spill.host, spill.pid):
+                    raise
         there = _stat(store, name)
         sent = there is None or not _same(spill.path, size, store, name, there)
         if sent:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -21,6 +24,8 @@ __all__ = [
     "SpillingSink",
     "drop_spill",
     "list_spills",
+    "note_reach",
+    "patience_for",
     "read_spill",
     "spill_folder",
     "store_patience",
@@ -39,11 +44,15 @@ class Spill:
         path: where it is.
         location: where it belongs.
         reason: why it is not there.
+        host: where its run wrote it.
+        pid: the process of the run there.
     """
 
     path: str
     location: str
     reason: str
+    host: str = ""
+    pid: int = 0
 
 
 def spill_folder() -> Path:
@@ -65,6 +74,32 @@ def store_patience() -> float:
         if (seconds := float(given or _PATIENCE)) >= 0:
             return seconds
     raise UsageError(f"PROCTOR_STORE_PATIENCE is {given!r}: give a number of seconds, such as 300.")
+
+
+_given_up: dict[str, float] = {}  # when a store was out of reach last, since it was given up
+_guard = threading.Lock()
+
+
+def patience_for(location: str) -> float:
+    """How long a log's store is tried, in seconds: once only, when it was given up for another log a while ago."""
+    seconds = store_patience()
+    with _guard:
+        lost = _given_up.get(_store_of(location))
+    return 0.0 if lost is not None and time.monotonic() - lost < seconds else seconds
+
+
+def note_reach(location: str, *, reached: bool) -> None:
+    """Remember whether a log's store could be reached, for the other logs of this process."""
+    with _guard:
+        if reached:
+            _given_up.pop(_store_of(location), None)
+        else:
+            _given_up[_store_of(location)] = time.monotonic()
+
+
+def _store_of(location: str) -> str:
+    scheme, _, rest = location.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}"
 
 
 def list_spills() -> list[Spill]:
@@ -89,7 +124,8 @@ def _read_note(path: str) -> Spill | None:
     try:
         known = json.loads(Path(path + _NOTE).read_bytes())
         if os.path.isfile(path):
-            return Spill(path, str(known["location"]), str(known["reason"]))
+            host, pid = str(known.get("host", "")), int(known.get("pid", 0))
+            return Spill(path, str(known["location"]), str(known["reason"]), host, pid)
     except (OSError, ValueError, KeyError, TypeError):
         pass  # a run died while it wrote the note, before there was a log
     return None
@@ -145,7 +181,7 @@ class SpillingSink(LogSink):
     ) -> None:
         self._store, self._name, self._sink, self._location = store, name, sink, location
         self._patience, self._on_spill = patience, on_spill
-        self._seconds = 0.0 if isinstance(sink, LostSink) else store_patience()
+        self._created = not isinstance(sink, LostSink)
         self._copy: IO[bytes] | None = _nameless()
         self._end = 0  # of what was committed, in the copy
         self._directory = b""
@@ -204,7 +240,9 @@ class SpillingSink(LogSink):
         self._drop_copy()
 
     def _try(self, attempt: Callable[[], object]) -> None:
-        self._patience.write(self._location, attempt, away=self._seconds)
+        seconds = patience_for(self._location) if self._created else 0.0
+        self._patience.write(self._location, attempt, away=seconds)
+        note_reach(self._location, reached=True)
 
     def _keep(self, segment: bytes) -> None:
         if self._copy is not None:
@@ -239,6 +277,7 @@ class SpillingSink(LogSink):
             spill.close()
             raise
         self._spill, self.path = spill, path
+        note_reach(self._location, reached=False)
         self._sink.abandon()
         if self._on_spill is not None:
             self._on_spill(path, reason)
@@ -257,7 +296,7 @@ class SpillingSink(LogSink):
             except FileExistsError:
                 copy += 1
                 continue
-            note = asdict(Spill(path, self._location, reason))
+            note = asdict(Spill(path, self._location, reason, socket.gethostname(), os.getpid()))
             self._files.replace(note_of(path), [json.dumps(note, indent=2).encode()])
             return path, sink
 
