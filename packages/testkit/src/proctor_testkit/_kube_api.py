@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from proctor_testkit._kube_admission import admit, show_quotas
@@ -148,7 +148,7 @@ class Api:
         bare = [{key: value for key, value in one.items() if key not in ("kind", "apiVersion")} for one in found]
         return {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": about, "items": bare}
 
-    async def _watch(self, route: Route, request: KubeRequest) -> AsyncIterator[bytes]:
+    async def _watch(self, route: Route, request: KubeRequest) -> AsyncGenerator[bytes, None]:
         kind = route.kind
         assert kind is not None
         loop = asyncio.get_running_loop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -118,7 +118,7 @@ class Container(ABC):
         """Take away all of it, processes and files."""
 
     @abstractmethod
-    def logs(self, *, follow: bool, tail: int | None, since: float, timestamps: bool) -> AsyncIterator[bytes]:
+    def logs(self, *, follow: bool, tail: int | None, since: float, timestamps: bool) -> AsyncGenerator[bytes, None]:
         """What it wrote; with ``follow`` to its end. ``since`` is a time in seconds of the epoch."""
 
     @abstractmethod

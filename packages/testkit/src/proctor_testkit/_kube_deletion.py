@@ -104,12 +104,9 @@ class Deletion:
         if uid in self._orphans:
             self._orphans.discard(uid)
             return
-        for kind in self._store.kinds():
-            for obj in self._store.all(kind):
-                owners = obj["metadata"].get("ownerReferences") or []
-                mine = any(one.get("uid") == uid for one in owners) and len(owners) == 1
-                if mine and not obj["metadata"].get("deletionTimestamp"):
-                    self.delete(kind, obj, {})
+        for kind, obj in self._store.owned(uid):
+            if not obj["metadata"].get("deletionTimestamp"):
+                self.delete(kind, obj, {})
 
     def _later(self, work: Any) -> None:
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)

@@ -7,7 +7,7 @@ import contextlib
 import io
 import os
 import tarfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 
 from proctor_testkit._kube_backing import (
@@ -146,7 +146,9 @@ class _DockerContainer(Container):
     async def remove(self) -> None:
         await _remove(self._engine, self.id)
 
-    async def logs(self, *, follow: bool, tail: int | None, since: float, timestamps: bool) -> AsyncIterator[bytes]:
+    async def logs(
+        self, *, follow: bool, tail: int | None, since: float, timestamps: bool
+    ) -> AsyncGenerator[bytes, None]:
         asked: dict[str, Any] = {
             "stdout": "true",
             "stderr": "true",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from datetime import datetime
 from typing import Any
 
@@ -68,8 +68,8 @@ async def _converse(socket: WebSocket, execution: Execution, wanted: dict[str, b
     finally:
         listening.cancel()
         speaking.cancel()
-        await asyncio.gather(listening, speaking, return_exceptions=True)
         execution.leave()
+        await asyncio.gather(listening, speaking, return_exceptions=True)
 
 
 async def _listen(socket: WebSocket, execution: Execution) -> None:
@@ -174,11 +174,12 @@ async def send_log(node: Node, pod: Obj, request: KubeRequest, connection: Conne
         await connection.chunks(_first(pieces, int(limit)) if limit else pieces, "text/plain")
 
 
-async def _first(pieces: AsyncIterator[bytes], limit: int) -> AsyncIterator[bytes]:
-    async for piece in pieces:
-        yield piece[:limit]
-        if (limit := limit - len(piece)) <= 0:
-            return
+async def _first(pieces: AsyncGenerator[bytes, None], limit: int) -> AsyncGenerator[bytes]:
+    async with contextlib.aclosing(pieces):
+        async for piece in pieces:
+            yield piece[:limit]
+            if (limit := limit - len(piece)) <= 0:
+                return
 
 
 @contextlib.contextmanager

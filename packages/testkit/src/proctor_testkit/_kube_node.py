@@ -117,11 +117,8 @@ class Node:
         labels = (self.store.get(_NODES, "", NODE) or {})["metadata"]["labels"]
         if any(labels.get(key) != value for key, value in (pod["spec"].get("nodeSelector") or {}).items()):
             return f"{none}1 node(s) didn't match Pod's node affinity/selector."
-        running = [
-            one
-            for one in self.store.all(_PODS)
-            if one["metadata"]["uid"] in self._placed and one["status"]["phase"] not in ("Succeeded", "Failed")
-        ]
+        found = (one.pod for one in self._runs.values() if one.uid in self._placed)
+        running = [one for one in found if one is not None and one["status"]["phase"] not in ("Succeeded", "Failed")]
         if len(running) >= self.most:
             return f"{none}1 Too many pods."
         for resource, room in self.room.items():

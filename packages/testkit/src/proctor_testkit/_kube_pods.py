@@ -231,11 +231,16 @@ class PodRun:
         while not state.ready:
             try:
                 execution = await container.exec(command, stdin=False, tty=False)
+            except CommandError:
+                return
+            try:
                 async for _ in execution.output():
                     pass
                 state.ready = await execution.wait() == 0
             except CommandError:
-                return
+                state.ready = False
+            finally:
+                execution.leave()
             if not state.ready:
                 await asyncio.sleep(self._node.retry_delay)
         self.show()

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import pty
 import shutil
 import signal
-import struct
 import tempfile
-import termios
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 from proctor_testkit._kube_backing import Backing, CommandError, Container, Ended, Execution, Launch, StartError, owner
+from proctor_testkit._kube_process_exec import ProcessExecution, cannot_start, transport_of
 
 __all__ = ["ProcessBacking"]
 
@@ -34,24 +32,28 @@ class ProcessBacking(Backing):
         self._home = (root or Path(tempfile.gettempdir())) / f"proctor-fake-kubernetes-{os.getuid()}"
         self._owner = owner(os.getpid()) or str(os.getpid())
         self._root = self._home / self._owner
-        self._count = 0
+        self._containers: list[_ProcessContainer] = []
+        self._sweeper = _Sweeper()
 
     async def open(self) -> None:
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         for left in self._home.iterdir():
             if owner(int(left.name.partition("-")[0])) != left.name:
-                await asyncio.to_thread(_take_away, left, f"{left.name}/")
+                await asyncio.to_thread(_kill, {f"{left.name}/"})
+                await asyncio.to_thread(shutil.rmtree, left, ignore_errors=True)
         self._root.mkdir(exist_ok=True)
 
     async def close(self) -> None:
-        await asyncio.to_thread(_take_away, self._root, f"{self._owner}/")
+        await asyncio.to_thread(_kill, {f"{self._owner}/"})
+        await asyncio.to_thread(shutil.rmtree, self._root, ignore_errors=True)
+        await asyncio.gather(*(container.reap() for container in self._containers))
 
     async def pull(self, image: str) -> None:
         """All images are there."""
 
     async def create(self, launch: Launch) -> Container:
-        self._count += 1
-        folder = self._root / f"{launch.pod}-{launch.name}-{self._count}"
+        number = len(self._containers)
+        folder = self._root / f"{launch.pod}-{launch.name}-{number}"
         folder.mkdir()
         (folder / "work").mkdir()
         for path, name in launch.shared.items():
@@ -64,14 +66,17 @@ class ProcessBacking(Backing):
             place = folder / "work" / path.lstrip("/")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
-        return _ProcessContainer(f"{self._owner}/{launch.pod}/{launch.name}/{self._count}", folder, launch)
+        made = _ProcessContainer(f"{self._owner}/{launch.pod}/{launch.name}/{number}/", folder, launch, self._sweeper)
+        self._containers.append(made)
+        return made
 
 
 class _ProcessContainer(Container):
     address = "127.0.0.1"
 
-    def __init__(self, name: str, folder: Path, launch: Launch) -> None:
+    def __init__(self, name: str, folder: Path, launch: Launch, sweeper: _Sweeper) -> None:
         self.id = name
+        self._sweeper = sweeper
         self._folder = folder
         self._launch = launch
         self._work = folder / "work" / launch.directory.lstrip("/")
@@ -99,7 +104,7 @@ class _ProcessContainer(Container):
             )
         except OSError as error:
             self._ended.set()
-            raise StartError(_cannot_start(command[0], error)) from None
+            raise StartError(cannot_start(command[0], error)) from None
         finally:
             log.close()
 
@@ -136,13 +141,19 @@ class _ProcessContainer(Container):
             if process is not None and process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-        await asyncio.to_thread(_kill, self.id)
+        await self._sweeper.kill(self.id)
+        await self.reap()
+
+    async def reap(self) -> None:
+        """Wait until its processes, which were killed, are gone."""
         for process in (self._process, *self._commands):
             if process is not None:
                 await process.wait()
-                _transport(process).close()
+                transport_of(process).close()
 
-    async def logs(self, *, follow: bool, tail: int | None, since: float, timestamps: bool) -> AsyncIterator[bytes]:
+    async def logs(
+        self, *, follow: bool, tail: int | None, since: float, timestamps: bool
+    ) -> AsyncGenerator[bytes, None]:
         if not self._log.exists():
             return
         with self._log.open("rb") as log:
@@ -178,98 +189,33 @@ class _ProcessContainer(Container):
         except OSError as error:
             if tty:
                 os.close(terminal)
-            raise CommandError(_cannot_start(command[0], error)) from None
+            raise CommandError(cannot_start(command[0], error)) from None
         finally:
             if tty:
                 os.close(theirs)
         self._commands.append(process)
-        return _ProcessExecution(process, terminal)
+        return ProcessExecution(process, terminal)
 
 
-class _ProcessExecution(Execution):
-    def __init__(self, process: asyncio.subprocess.Process, terminal: int) -> None:
-        self._process = process
-        self._terminal = terminal
-        self._pieces: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue(8)
-        loop = asyncio.get_running_loop()
-        if terminal >= 0:
-            self._readers = [loop.create_task(self._read_terminal())]
-        else:
-            assert process.stdout is not None and process.stderr is not None
-            pipes = ((1, process.stdout), (2, process.stderr))
-            self._readers = [loop.create_task(self._read(channel, pipe)) for channel, pipe in pipes]
+class _Sweeper:
+    """Looks through the processes of the machine once for all containers that end at the same time."""
 
-    async def write(self, data: bytes) -> None:
-        if self._terminal >= 0:
-            await asyncio.to_thread(os.write, self._terminal, data)
-        elif (pipe := self._process.stdin) is not None:
-            with contextlib.suppress(ConnectionError):
-                pipe.write(data)
-                await pipe.drain()
+    def __init__(self) -> None:
+        self._marks: set[str] = set()
+        self._lock = asyncio.Lock()
 
-    async def end_input(self) -> None:
-        if self._terminal >= 0:
-            await self.write(b"\x04")
-        elif self._process.stdin is not None:
-            self._process.stdin.close()
-
-    async def output(self) -> AsyncIterator[tuple[int, bytes]]:
-        ended = 0
-        while ended < len(self._readers):
-            channel, data = await self._pieces.get()
-            if data:
-                yield channel, data
-            else:
-                ended += 1
-
-    async def wait(self) -> int:
-        code = await self._process.wait()
-        return 128 - code if code < 0 else code
-
-    async def resize(self, columns: int, rows: int) -> None:
-        if self._terminal >= 0:
-            fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def leave(self) -> None:
-        for reader in self._readers:
-            reader.cancel()
-        if self._terminal >= 0:
-            os.close(self._terminal)
-            self._terminal = -1
-        # Not the transport itself, which would end the command.
-        for number in (0, 1, 2):
-            if (pipe := _transport(self._process).get_pipe_transport(number)) is not None:
-                pipe.close()
-
-    async def _read(self, channel: int, pipe: asyncio.StreamReader) -> None:
-        while data := await pipe.read(_PIECE):
-            await self._pieces.put((channel, data))
-        await self._pieces.put((channel, b""))
-
-    async def _read_terminal(self) -> None:
-        with contextlib.suppress(OSError):  # at the end of the last process a terminal cannot be read
-            while data := await asyncio.to_thread(os.read, self._terminal, _PIECE):
-                await self._pieces.put((1, data))
-        await self._pieces.put((1, b""))
+    async def kill(self, mark: str) -> None:
+        """End what is left of a container."""
+        self._marks.add(mark)
+        async with self._lock:
+            if mark in self._marks:  # else the look that has just ended was for it, too
+                marks, self._marks = self._marks, set()
+                await asyncio.to_thread(_kill, marks)
 
 
-def _cannot_start(name: str, error: OSError) -> str:
-    why = "executable file not found in $PATH" if isinstance(error, FileNotFoundError) else error.strerror
-    return f'exec: "{name}": {why}: unknown'
-
-
-def _transport(process: asyncio.subprocess.Process) -> asyncio.SubprocessTransport:
-    return process._transport  # type: ignore[attr-defined,no-any-return]  # a Process does not show it
-
-
-def _take_away(folder: Path, mark: str) -> None:
-    _kill(mark)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _kill(mark: str) -> None:
-    """End every process whose environment has the mark, in whatever process group it is by now."""
-    wanted = f"{_MARK}={mark}".encode()
+def _kill(marks: set[str]) -> None:
+    """End every process whose environment has one of the marks, in whatever process group it is by now."""
+    wanted = tuple(f"{_MARK}={mark}".encode() for mark in marks)
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if any(word.startswith(wanted) for word in (entry / "environ").read_bytes().split(b"\0")):

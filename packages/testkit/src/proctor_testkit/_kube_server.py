@@ -10,7 +10,7 @@ import re
 import ssl
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -19,12 +19,12 @@ from proctor_testkit._kube_api import Api
 from proctor_testkit._kube_backing import Backing
 from proctor_testkit._kube_certificate import made_certificate
 from proctor_testkit._kube_errors import ApiError
-from proctor_testkit._kube_faults import Fault, Faults
+from proctor_testkit._kube_faults import RequestFaults
 from proctor_testkit._kube_node import Node
 from proctor_testkit._kube_routes import Route, route
 from proctor_testkit._kube_store import Obj, Store
 from proctor_testkit._kube_types import KINDS
-from proctor_testkit._kube_wire import HEAD_LIMIT, Connection, KubeRequest, StreamFault
+from proctor_testkit._kube_wire import HEAD_LIMIT, Connection, KubeRequest
 
 __all__ = ["KubeServer"]
 
@@ -33,8 +33,8 @@ _PATIENCE = 100.0  # seconds that a change to the fake may take
 _PODS = KINDS["", "pods"]
 
 
-class KubeServer:
-    """The engine of ``FakeKubernetes``: its thread, its connections, what it counts, and faults of requests."""
+class KubeServer(RequestFaults):
+    """The engine of ``FakeKubernetes``: its thread, its connections, and what it counts."""
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class KubeServer:
         cpus: float = 10_000,
         memory: float = 2.0**50,
     ) -> None:
+        super().__init__()
         self.namespace = namespace
         self.context = context
         self.token = token
@@ -57,7 +58,6 @@ class KubeServer:
         self.connections = 0
         self._tls = tls
         self._changed = threading.Condition()
-        self._faults = Faults()
         self._folder = tempfile.TemporaryDirectory(prefix="fake-kubernetes-")
         self._authority: Path | None = None
         self._port = 0
@@ -109,55 +109,6 @@ class KubeServer:
         with self._changed:
             return self._changed.wait_for(lambda: self.count(kind) >= count, timeout)
 
-    def fail(
-        self,
-        status: int,
-        message: str = "made by FakeKubernetes",
-        *,
-        on: str = "",
-        times: int | None = 1,
-        reason: str | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        """Refuse the next requests of a kind: for a handshake of ``exec``, too."""
-        self._fault(on, times, "fail", status=status, message=message, reason=reason, headers=headers or {})
-
-    def schedule(self, *statuses: int, on: str = "") -> None:
-        """What befalls the next requests of a kind, one each; 200 is nothing."""
-        for status in statuses:
-            if status < 400:
-                self._fault(on, 1, "pass")
-            else:
-                self.fail(status, on=on)
-
-    def reset(self, *, on: str = "", times: int | None = 1) -> None:
-        """Reset the connection of the next requests of a kind; nothing is done."""
-        self._fault(on, times, "reset")
-
-    def stall(self, *, on: str = "", times: int | None = 1) -> None:
-        """Take the next requests of a kind and never answer them."""
-        self._fault(on, times, "hang")
-
-    def lose_reply(self, *, on: str = "", times: int | None = 1) -> None:
-        """Do what the next requests of a kind ask for, and reset the connection instead of the answer."""
-        self._fault(on, times, "lose")
-
-    def cut(self, after: int, *, on: str = "^exec", times: int | None = 1, stall: bool = False) -> None:
-        """Of the next answers send so many bytes after the head; then reset the connection, or go silent."""
-        self._stream(on, times, after=after, stall=stall)
-
-    def half_frame(self, *, on: str = "^exec", times: int | None = 1) -> None:
-        """Break off in the middle of the first frame with output (of the first piece of a watch or a log)."""
-        self._stream(on, times, half=True)
-
-    def drip(self, seconds: float = 0.001, *, on: str = "^exec", times: int | None = 1) -> None:
-        """Send the next answers a few bytes at a time, so many seconds apart."""
-        self._stream(on, times, drip=seconds)
-
-    def clear(self) -> None:
-        """No request goes wrong any more."""
-        self._faults.clear()
-
     def __enter__(self) -> Self:
         self._thread.start()
         try:
@@ -185,12 +136,6 @@ class KubeServer:
 
         return self._do(work())
 
-    def _fault(self, on: str, times: int | None, do: Any, **more: Any) -> None:
-        self._faults.add(Fault(re.compile(on), times, do, **more))
-
-    def _stream(self, on: str, times: int | None, **more: Any) -> None:
-        self._fault(on, times, "stream", stream=StreamFault(**more))
-
     async def _open(self) -> None:
         context: ssl.SSLContext | None = None
         if self._tls:
@@ -212,6 +157,8 @@ class KubeServer:
         await self._api.deletion.close()
         await self._node.close()
         await self._backing.close()
+        for _ in range(3):
+            await asyncio.sleep(0)  # what was closed has its end in the loop's next rounds
 
     def _stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -260,7 +207,7 @@ class KubeServer:
             return True
 
     async def _answer(self, way: Route, request: KubeRequest, connection: Connection) -> bool:
-        fault = self._faults.take(request.kind)
+        fault = self._take(request.kind)
         if fault is not None and fault.do == "fail":
             raise ApiError(fault.status, fault.message, fault.reason, headers=dict(fault.headers))
         if fault is not None and fault.do == "reset":

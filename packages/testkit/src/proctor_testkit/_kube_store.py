@@ -74,6 +74,7 @@ class Store:
         self._objects: dict[Kind, dict[tuple[str, str], Obj]] = {}
         self._changes: deque[Change] = deque()
         self._watchers: set[Watcher] = set()
+        self._owned: dict[str, set[tuple[Kind, tuple[str, str]]]] = {}
         self.removed: Callable[[Obj], object] = lambda obj: None
         """Called with each object that is forgotten."""
 
@@ -95,6 +96,8 @@ class Store:
         version = self._next()
         kept = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(version)}}
         before = self.get(kind, *key_of(obj))
+        for owner in kept["metadata"].get("ownerReferences") or ():
+            self._owned.setdefault(owner.get("uid", ""), set()).add((kind, key_of(kept)))
         self._objects.setdefault(kind, {})[key_of(obj)] = kept
         self._publish(Change(version, kind, before, kept, kept))
         return kept
@@ -106,6 +109,15 @@ class Store:
         last = {**before, "metadata": {**before["metadata"], "resourceVersion": str(version)}}
         self._publish(Change(version, kind, before, None, last))
         self.removed(last)
+
+    def owned(self, uid: str) -> list[tuple[Kind, Obj]]:
+        """The objects that have one owner: this."""
+        found = [(kind, self.get(kind, *key)) for kind, key in sorted(self._owned.pop(uid, ()), key=str)]
+        return [
+            (kind, obj)
+            for kind, obj in found
+            if obj is not None and [one.get("uid") for one in obj["metadata"].get("ownerReferences") or ()] == [uid]
+        ]
 
     def compact(self) -> None:
         """Forget what changed so far: a watch or a list that goes on from an older version is expired."""

@@ -6,7 +6,8 @@ import asyncio
 import json
 import socket
 import struct
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
@@ -150,11 +151,12 @@ class Connection:
         await self._write(self._head(status, lines))
         await self.stream(raw)
 
-    async def chunks(self, pieces: AsyncIterator[bytes], kind: str) -> None:
+    async def chunks(self, pieces: AsyncGenerator[bytes, None], kind: str) -> None:
         """Answer with a body that goes out piece by piece, until the client goes away."""
         await self._write(self._head(200, {"content-type": kind, "transfer-encoding": "chunked"}))
-        async for piece in pieces:
-            await self.stream(b"%x\r\n%b\r\n" % (len(piece), piece))
+        async with aclosing(pieces):
+            async for piece in pieces:
+                await self.stream(b"%x\r\n%b\r\n" % (len(piece), piece))
         await self.stream(b"0\r\n\r\n")
 
     async def switch(self, headers: Mapping[str, str]) -> None:
