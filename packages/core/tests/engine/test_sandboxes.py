@@ -9,6 +9,8 @@ from typing import Any
 
 import odd_sandboxes as odd
 import pytest
+from anyio import to_thread
+from run_status import ask_run
 
 from proctor import Task, eval
 from proctor.concurrency import Gate
@@ -19,7 +21,7 @@ from proctor.log import read_eval_log
 from proctor.model import ModelOutput, get_model
 from proctor.sandbox import _calls as calls
 from proctor.sandbox import _sample as sample_room
-from proctor.sandbox import sandbox, sandbox_gates
+from proctor.sandbox import exec_gates, sandbox, sandbox_gates
 from proctor.schema import EvalLog, EvalSample
 from proctor.scorer import includes
 from proctor.solver import Generate, Solver, TaskState, generate, solver, use_tools
@@ -38,7 +40,12 @@ def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     odd.reset()
 
     def evaluate(tasks: Any, model: Any = "mock/model", **options: Any) -> list[EvalLog]:
-        options = {"display": "none", "async_backend": request.param, "plugins": ["odd_sandboxes"], **options}
+        options = {
+            "display": "none",
+            "async_backend": request.param,
+            "plugins": ["odd_sandboxes", "absent_sandboxes"],
+            **options,
+        }
         return eval(tasks, model=model, log_dir=str(tmp_path / "logs"), **options)
 
     return evaluate
@@ -191,7 +198,7 @@ def test_a_command_that_does_not_end_after_its_timeout_is_left_behind(run: Run) 
     @solver
     def looks() -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:
-            gates.extend(sandbox_gates())
+            gates.extend([*sandbox_gates(), *exec_gates()])
             return state
 
         return solve
@@ -236,6 +243,23 @@ def test_what_can_not_be_taken_down_costs_the_sample_nothing(
     assert sample.error is None
     assert sample.scores
     assert "proctor sandbox cleanup" in caplog.text
+
+
+def test_the_gate_of_commands_is_shown_and_can_be_set(run: Run) -> None:
+    told: list[Any] = []
+
+    @solver
+    def asks() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            told.append(await to_thread.run_sync(lambda: ask_run(ask="set", gate="execs", limit=5, of="odd")))
+            told.extend((await to_thread.run_sync(lambda: ask_run(ask="status")))["run"]["gates"])
+            return state
+
+        return solve
+
+    run(one("", asks()))
+    assert told[0]["changed"] == [{"name": "odd execs", "old": 1, "new": 5}]
+    assert {"kind": "execs", "name": "odd execs", "limit": 5, "held": 0, "waiting": 0} in told
 
 
 # What is left

@@ -319,6 +319,7 @@ def test_more_tasks_start_at_once_when_their_number_is_raised(run: Run) -> None:
         ),
         ({"ask": "set", "gate": "samples", "limit": 3, "of": "other"}, "no task 'other'"),
         ({"ask": "set", "gate": "sandboxes", "limit": 3, "of": "docker"}, "no sandbox provider 'docker'"),
+        ({"ask": "set", "gate": "execs", "limit": 3, "of": "docker"}, "no commands of the sandbox provider 'docker'"),
         ({"ask": "sing"}, "not 'sing'"),
     ],
 )

@@ -20,6 +20,7 @@ from proctor.sandbox import (
     SandboxSpec,
     cleanup_sandboxes,
     configure_sandboxes,
+    exec_gates,
     sample_sandbox,
     sandbox,
     sandbox_default,
@@ -177,7 +178,7 @@ async def test_the_gate_holds_back_samples_and_waiting_is_no_work(
 async def test_commands_have_a_gate_of_their_own_and_waiting_is_no_work(driver: Driver) -> None:
     limits = SampleLimits()
     async with sample_sandbox(EXECS, "task", a_sample()):
-        sandboxes, execs = sandbox_gates()
+        [sandboxes], [execs] = sandbox_gates(), exec_gates()
         assert (sandboxes.name, execs.name, execs.limit) == ("execs sandboxes", "execs execs", 1)
         async with anyio.create_task_group() as tasks:
 

@@ -90,15 +90,8 @@ class OddDriver(SandboxDriver):
         return [id for id in ids if there.pop(id, None) is not None]
 
 
-def _absent() -> SandboxDriver:
-    import an_sdk_that_is_not_there  # noqa: F401
-
-    raise AssertionError
-
-
 @hookimpl
 def proctor_sandbox_providers() -> Sequence[SandboxProvider]:
     return [
         SandboxProvider("odd", OddDriver, config_files=("odd.yaml", "odd.yml"), default_max_execs=lambda cpus: 1),
-        SandboxProvider("absent", _absent),
     ]

@@ -29,6 +29,7 @@ _BUILT_IN: Mapping[str, tuple[str, str, str]] = {
     "list": ("proctor.cli._list", "list_command", "List the tasks in files and folders."),
     "log": ("proctor.cli._log", "log", "List, show, convert, recover and edit logs."),
     "status": ("proctor.cli._status", "status", "Show and steer the evaluations that are running."),
+    "sandbox": ("proctor.cli._sandbox", "sandbox", "List, enter and remove sandboxes."),
     "plugins": ("proctor.cli._plugins", "plugins", "Show and check the installed plugins, or write one."),
     "info": ("proctor.cli._info", "info_command", "Show the version, folders and settings in use."),
     "completion": ("proctor.cli._completion", "completion_command", "Print the shell completion script."),

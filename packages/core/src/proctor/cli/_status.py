@@ -18,7 +18,7 @@ from proctor.contracts import UsageError
 
 __all__ = ["status"]
 
-_GATES = ("connections", "samples", "tasks", "sandboxes", "subprocesses")
+_GATES = ("connections", "samples", "tasks", "sandboxes", "execs", "subprocesses")
 _PERIOD = 1.0  # seconds between two looks
 _ANSWER = 3.0  # seconds that a run may take to say how it is: a thread of its own does it
 _AT_ONCE = 64  # runs that are asked at once
@@ -117,7 +117,7 @@ def status(ctx: click.Context, selector: str | None, watch: bool, all_samples: b
 @click.argument("limit", metavar="N|auto", callback=_number)
 @click.option("--model", metavar="MODEL", shell_complete=_complete_models, help="For connections: of this model.")
 @click.option("--task", metavar="NAME", help="For samples: of this task; else of all.")
-@click.option("--provider", metavar="NAME", help="For sandboxes: of this provider; else of all.")
+@click.option("--provider", metavar="NAME", help="For sandboxes and execs: of this provider; else of all.")
 @click.option("--run", "selector", metavar="PID|RUN_ID", shell_complete=_complete_runs, help="The run to change.")
 @_JSON
 @click.pass_context
@@ -131,7 +131,8 @@ def set_command(
     selector: str | None,
     as_json: bool,
 ) -> int:
-    """Let N hold GATE at once: connections, samples, tasks, sandboxes, subprocesses, or one that a task has named.
+    """Let N hold GATE at once: connections, samples, tasks, sandboxes, execs (commands in sandboxes), subprocesses, or
+    one that a task has named.
 
     It holds for the rest of the run. Connections stay at N, also where they followed the provider so far, until
     `connections auto` lets them follow it again. What already holds a gate goes on. A gate of a task that has one of
@@ -161,8 +162,9 @@ def set_command(
 
 def _check(gate: str, **options: str | None) -> None:
     flags = {"connections": "--model", "samples": "--task", "sandboxes": "--provider"}
+    kind_of = "sandboxes" if gate == "execs" else gate
     for kind, value in options.items():
-        if value is not None and kind != gate:
+        if value is not None and kind != kind_of:
             raise UsageError(f"{flags[kind]} goes with {kind}: `proctor status set {kind} N {flags[kind]} {value}`")
 
 

@@ -20,7 +20,7 @@ from proctor.engine._unit import Unit
 from proctor.log import Patience, error_kind
 from proctor.model import Model
 from proctor.monitor import Activity
-from proctor.sandbox import sandbox_gates
+from proctor.sandbox import exec_gates, sandbox_gates
 from proctor.schema import EvalError, EvalLog, EvalSample, EvalSampleSummary
 
 __all__ = ["RunProgress", "UnitProgress"]
@@ -159,7 +159,7 @@ class UnitProgress:
 
 def _gate_snapshots(providers: Collection[str]) -> list[GateSnapshot]:
     """The gates in use. Models of a provider share one, which is named after the provider unless it has several."""
-    used: list[Gate] = [*gates(), *sandbox_gates()]
+    used: list[Gate] = [*gates(), *sandbox_gates(), *exec_gates()]
     named = Counter(gate.name.partition("/")[0] for gate in used)
 
     def shown(name: str) -> str:

@@ -29,7 +29,7 @@ from proctor.engine._steer import Change, named, set_limit
 from proctor.engine._waits import unfinished_samples
 from proctor.model import Model
 from proctor.monitor import LoopWatch, RunSocket
-from proctor.sandbox import sandbox_gates
+from proctor.sandbox import exec_gates, sandbox_gates
 
 __all__ = ["RunStatus"]
 
@@ -131,7 +131,9 @@ class RunStatus:
         for line in all_connections():
             yield _connections(line, self._budgets)
         for gate in sandbox_gates():
-            yield _gate("execs" if gate.name.endswith(" execs") else "sandboxes", gate)
+            yield _gate("sandboxes", gate)
+        for gate in exec_gates():
+            yield _gate("execs", gate)
         if (subprocesses := used_subprocess_gate()) is not None:
             yield _gate("subprocesses", subprocesses)
         for gate in (*named_gates(), *self._progress.own_gates()):

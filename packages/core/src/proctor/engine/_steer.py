@@ -15,7 +15,7 @@ from proctor.concurrency import (
 )
 from proctor.contracts import UsageError
 from proctor.engine._progress import RunProgress, UnitProgress
-from proctor.sandbox import sandbox_gates, set_max_sandboxes
+from proctor.sandbox import exec_gates, sandbox_gates, set_max_sandboxes
 
 __all__ = ["Change", "named", "set_limit"]
 
@@ -23,7 +23,7 @@ _Before: TypeAlias = list[tuple[str, int | None]]
 """The gates that were changed, with their limits before."""
 _Changed: TypeAlias = list[tuple[str, int | None, int | None]]
 """The same, and their limits now."""
-_USUAL = ("connections", "samples", "tasks", "sandboxes", "subprocesses")
+_USUAL = ("connections", "samples", "tasks", "sandboxes", "execs", "subprocesses")
 _NAMED = "named:"
 
 
@@ -76,8 +76,8 @@ def set_limit(progress: RunProgress, tasks: Gate, kind: str, limit: int | None, 
     Args:
         progress: of the run.
         tasks: the gate of its units.
-        kind: ``connections``, ``samples``, ``sandboxes``, ``tasks``, ``subprocesses`` or the name of a gate, with
-            ``named:`` before it where one of these words is its name.
+        kind: ``connections``, ``samples``, ``sandboxes``, ``execs``, ``tasks``, ``subprocesses`` or the name of a gate,
+            with ``named:`` before it where one of these words is its name.
         limit: how many, from now on; ``None`` for connections: what the provider's answers say.
         of: which of several: a model, a task or a sandbox provider.
 
@@ -103,6 +103,8 @@ def _set_number(progress: RunProgress, tasks: Gate, kind: str, limit: int, of: s
             if not changed and of is not None:
                 raise UsageError(f"no sandbox provider {of!r} is in use{_there(sandbox_gates())}")
             return changed or [("sandboxes", None)]
+        case "execs":
+            return [_limited(gate, limit) for gate in _exec_gates(of)]
         case "tasks":
             return [_limited(tasks, limit)]
         case "subprocesses":
@@ -112,6 +114,14 @@ def _set_number(progress: RunProgress, tasks: Gate, kind: str, limit: int, of: s
     if name not in known:
         raise UsageError(f"the run has no gate {name!r}: {', '.join([*_USUAL, *map(named, known)])} can be set")
     return [_limited(known[name], limit)]
+
+
+def _exec_gates(provider: str | None) -> list[Gate]:
+    found = [gate for gate in exec_gates() if provider is None or gate.name == f"{provider} execs"]
+    if not found:
+        whose = f"of the sandbox provider {provider!r}" if provider else "of any sandbox provider"
+        raise UsageError(f"the run holds back no commands {whose}{_there(exec_gates())}")
+    return found
 
 
 def named(gate: str) -> str:

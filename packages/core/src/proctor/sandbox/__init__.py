@@ -24,7 +24,7 @@ from proctor.sandbox._lifecycle import (
 from proctor.sandbox._local import MAX_EXEC_OUTPUT, MAX_READ_FILE, LocalSandbox
 from proctor.sandbox._local_driver import LocalSandboxDriver
 from proctor.sandbox._owner import sandbox_owner
-from proctor.sandbox._run import configure_sandboxes, sandbox_gates, set_max_sandboxes
+from proctor.sandbox._run import configure_sandboxes, exec_gates, sandbox_gates, set_max_sandboxes
 from proctor.sandbox._sample import sample_sandbox
 from proctor.schema import SandboxSpec
 
@@ -50,6 +50,7 @@ __all__ = [
     "cleanup_sandboxes",
     "configure_sandboxes",
     "end_reaping",
+    "exec_gates",
     "folder_of",
     "kept_sandboxes",
     "sample_sandbox",

@@ -16,7 +16,16 @@ from proctor.contracts import SandboxDriver, SandboxEnvironment
 from proctor.sandbox._calls import Calls
 from proctor.sandbox._owner import id_outside_of_runs, own_sandboxes
 
-__all__ = ["Provider", "RunSandboxes", "Up", "configure_sandboxes", "current_run", "sandbox_gates", "set_max_sandboxes"]
+__all__ = [
+    "Provider",
+    "RunSandboxes",
+    "Up",
+    "configure_sandboxes",
+    "current_run",
+    "exec_gates",
+    "sandbox_gates",
+    "set_max_sandboxes",
+]
 
 
 @dataclass(slots=True, eq=False)
@@ -112,9 +121,13 @@ def current_run() -> RunSandboxes:
 
 
 def sandbox_gates() -> list[Gate]:
-    """The gates of the providers that the run has used so far: of sandboxes, and of commands in them."""
-    used = list(current_run().providers.values())
-    return [gate for provider in used for gate in (provider.gate, provider.execs) if gate is not None]
+    """The gates of the sandboxes of the providers that the run has used so far."""
+    return [provider.gate for provider in list(current_run().providers.values())]
+
+
+def exec_gates() -> list[Gate]:
+    """Those of the commands in them, of providers that limit these."""
+    return [provider.execs for provider in list(current_run().providers.values()) if provider.execs is not None]
 
 
 def set_max_sandboxes(limit: int, name: str | None = None) -> list[tuple[str, int | None]]:
