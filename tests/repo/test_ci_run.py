@@ -62,7 +62,7 @@ def test_a_red_run_says_last_which_tests_failed_in_which_step(checkout: Path) ->
     failing = """
         case $1 in
         installed) echo 'FAILED tests/x.py::test_y'; echo '1 failed, 2 passed in 0.10s'; sleep 1; exit 3 ;;
-        alone*) trap 'echo "alone got the signal"; exit 1' TERM; echo "alone is at work"; sleep 3600 & wait ;;
+        unit-3.13) trap 'echo "unit got the signal"; exit 1' TERM; echo "unit is at work"; sleep 3600 & wait ;;
         esac
     """
 
@@ -71,8 +71,8 @@ def test_a_red_run_says_last_which_tests_failed_in_which_step(checkout: Path) ->
     assert done.returncode == 3
     lines = done.stdout.splitlines()
     assert lines[-1] == "::: FAILED with exit code 3: installed (exit code 3)"
-    end = done.stdout[done.stdout.index("::: alone was ended") :]
-    assert "alone is at work\nalone got the signal" in end
+    end = done.stdout[done.stdout.index("::: unit-3.13 was ended") :]
+    assert "unit is at work\nunit got the signal" in end
     assert "FAILED tests/x.py::test_y" in end
     assert "1 failed, 2 passed in 0.10s" in end
     assert "this is tests" not in done.stdout
@@ -93,6 +93,25 @@ def test_a_step_that_hangs_is_ended_with_its_children_and_named(checkout: Path) 
     assert done.stdout.splitlines()[-1].endswith("lint, which took too long and was ended")
 
 
+def test_a_step_that_leaves_a_process_behind_fails_and_says_which(checkout: Path) -> None:
+    done = ci(checkout, "case $1 in lint) setsid sleep 3600 & echo $! > left ;; esac")
+
+    assert done.returncode == 1
+    pid = (checkout / "left").read_text().strip()
+    assert f"lint left a process: {pid} sleep 3600" in done.stdout
+    assert done.stdout.splitlines()[-1].endswith("lint, which left something behind")
+    command = Path("/proc", pid, "cmdline")
+    assert not command.exists() or command.read_bytes() == b""  # dead, though nobody may have asked for it yet
+
+
+def test_a_step_that_leaves_files_in_its_temporary_folder_fails_and_says_which(checkout: Path) -> None:
+    done = ci(checkout, 'case $1 in types) mkdir -p "$TMPDIR/pytest-of-me" "$TMPDIR/proctor-1" "$TMPDIR/odd" ;; esac')
+
+    assert done.returncode == 1
+    [line] = [line for line in done.stdout.splitlines() if "left in its temporary folder" in line]
+    assert line.endswith("/tmp/types/odd")
+
+
 def test_no_step_starts_when_the_time_for_all_is_up(checkout: Path) -> None:
     done = ci(checkout, "case $1 in unit-3.13) sleep 3600 ;; esac", CI_ALL_SECONDS="3")
 
@@ -103,7 +122,7 @@ def test_no_step_starts_when_the_time_for_all_is_up(checkout: Path) -> None:
 def test_the_complete_pass_leaves_nothing_out_and_ends_the_run() -> None:
     lines = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
 
-    assert lines[-1] == "step tests ./dev tests -q -n 2 --dist worksteal"  # neither -m nor -k, nor fewer examples
+    assert lines[-1] == "step tests ./dev tests -q -n 3 --dist worksteal"  # neither -m nor -k, nor fewer examples
 
 
 @pytest.mark.parametrize("session", ["unit-3.12", "unit-3.13", "'lowest(core)'"])

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import json
-import os
 import subprocess
 import sys
 import tomllib
-import zipfile
 from email.message import Message
 from email.parser import Parser
-from importlib.metadata import distribution
+from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from repo_files import PACKAGES
+from packaging.utils import canonicalize_name
+from repo_files import PACKAGES, offenders, sources, tree
 
 
 def project(package: Path) -> dict[str, object]:
@@ -25,17 +25,10 @@ def project(package: Path) -> dict[str, object]:
 
 
 def built_metadata(package: Path) -> Message:
-    """The metadata of the built wheel where there is one, else of what is installed."""
-    name = f"proctor-{package.name}"
-    wheels = os.environ.get("PROCTOR_WHEELS")
-    if not wheels:
-        text = distribution(name).read_text("METADATA")
-        assert text is not None
-        return Parser().parsestr(text)
-    [wheel] = Path(wheels).glob(f"{name.replace('-', '_')}-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        [member] = [member for member in archive.namelist() if member.endswith(".dist-info/METADATA")]
-        return Parser().parsestr(archive.read(member).decode())
+    """The metadata of what is installed: in the session `installed` those of the built wheel."""
+    text = distribution(f"proctor-{package.name}").read_text("METADATA")
+    assert text is not None
+    return Parser().parsestr(text)
 
 
 def requirements(metadata: Message) -> list[Requirement]:
@@ -47,6 +40,41 @@ def test_every_requirement_has_a_lower_bound(package: Path) -> None:
     wanted = requirements(built_metadata(package))
 
     assert [str(item) for item in wanted if not any(spec.operator == ">=" for spec in item.specifier)] == []
+
+
+# What a distribution is made of, and says so: who declares the one may import the other.
+PARTS = {"botocore": "boto3", "pydantic_core": "pydantic", "requests": "docker", "urllib3": "docker"}
+# Imported only in a loop of trio, which the core's extra brings.
+WITHIN = {"trio": "proctor-core"}
+
+
+def imported(path: Path) -> set[str]:
+    """The import packages that a file names, at the top or later; those of annotations alone, too."""
+    names: list[str] = []
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names.append(node.module or "")
+    return {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
+def test_a_package_declares_whatever_it_imports(package: Path) -> None:
+    """In a shared environment another package's dependency hides that one is not declared."""
+    declared = {canonicalize_name(item.name) for item in requirements(built_metadata(package))}
+    ours = {next(path.glob("src/*/__init__.py")).parent.name: f"proctor-{path.name}" for path in PACKAGES}
+    owners = packages_distributions()
+
+    def undeclared(path: Path) -> list[str]:
+        def known(name: str) -> bool:
+            named = [ours.get(name), PARTS.get(name), WITHIN.get(name), *owners.get(name, [])]
+            own = ours.get(name) == f"proctor-{package.name}"
+            return own or any(canonicalize_name(owner) in declared for owner in named if owner)
+
+        return sorted(name for name in imported(path) if not known(name))
+
+    assert offenders([path for path in sources() if path.is_relative_to(package)], undeclared) == {}
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)

@@ -7,7 +7,7 @@ import contextlib
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from proctor.contracts import CallRecord, current_call
@@ -159,6 +159,7 @@ BODIES = st.recursive(
 
 
 @given(st.dictionaries(KEYS, BODIES))
+@example({"output": {"message": {"content": {"": None}}}})
 def test_whatever_came_it_is_a_reply_or_malformed(body: dict[str, Any]) -> None:
     with contextlib.suppress(MalformedResponse):
         converse_output(body, "m", [], None)

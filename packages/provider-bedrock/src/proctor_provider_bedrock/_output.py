@@ -71,7 +71,7 @@ def converse_output(
                 content.append(_content(block))
         stop, said = _STOP.get(body["stopReason"], "unknown"), body["stopReason"]
         usage = _usage(body.get("usage"))
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:  # ValueError: a record that refuses a value
         raise MalformedResponse(
             f"{model}: the response is not one of Converse ({error!r}): {str(body)[:200]}"
         ) from error
