@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
 import pytest
 
 from proctor.contracts import PrerequisiteError
@@ -24,3 +31,75 @@ def engine_address() -> Address:
         pytest.skip(f"no engine with the image {IMAGE} (`tests/services/docker.sh start`, DOCKER_HOST): {error}")
     client.close()
     return address
+
+
+class Between:
+    """A Unix socket that leads to an engine's, until it is told to keep everything back.
+
+    Args:
+        path: of the socket.
+        engine: path of the engine's.
+    """
+
+    def __init__(self, path: Path, engine: str) -> None:
+        self.address = Address(f"unix://{path}", "the test")
+        self._engine = engine
+        self._open = threading.Event()
+        self._open.set()
+        self._ends: list[socket.socket] = []
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(str(path))
+        self._listener.listen(64)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def hang(self) -> None:
+        """Take in what comes, pass nothing on."""
+        self._open.clear()
+
+    def resume(self) -> None:
+        """Pass on what was kept back, and what comes."""
+        self._open.set()
+
+    def cut(self) -> None:
+        """Break all connections."""
+        for end in self._ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """End it."""
+        self._open.set()
+        self._listener.close()
+        self.cut()
+        for end in self._ends:
+            end.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                here, _ = self._listener.accept()
+            except OSError:
+                return
+            there = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            there.connect(self._engine)
+            self._ends += [here, there]
+            for source, target in ((here, there), (there, here)):
+                threading.Thread(target=self._pass_on, args=(source, target), daemon=True).start()
+
+    def _pass_on(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                self._open.wait()
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+
+@pytest.fixture
+def between(engine_address: Address) -> Iterator[Between]:
+    """What stands between the tests and their engine."""
+    if engine_address.socket_path is None:
+        pytest.skip("the engine has no Unix socket")
+    with tempfile.TemporaryDirectory() as folder:  # the path of a socket must be short
+        proxy = Between(Path(folder) / "docker.sock", engine_address.socket_path)
+        yield proxy
+        proxy.close()

@@ -6,7 +6,7 @@ import posixpath
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NoReturn, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 import anyio
 from docker import APIClient
@@ -32,6 +32,7 @@ __all__ = ["Container", "DockerSandbox", "connection_to"]
 T = TypeVar("T")
 
 _FILE_SECONDS = 300.0
+_PING_SECONDS = 10.0
 _VIRTUAL = ("/proc", "/sys", "/dev")
 _KILLED = 128 + 9
 
@@ -105,7 +106,7 @@ class DockerSandbox(SandboxEnvironment):
         try:
             outcome = await self._run(command, timeout)
         except NotBegun as error:
-            self._refuse(error.reason, cmd, cwd, user)
+            raise await self._refused(error.reason, cmd, cwd, user) from error
         stdout, stderr = _text(outcome.stdout), _text(outcome.stderr)
         if outcome.full:
             await command.kill()
@@ -133,6 +134,8 @@ class DockerSandbox(SandboxEnvironment):
             raise await self._broke(error) from error
         except APIError as error:
             raise await self._broke(error) from error
+        if not command.begun:
+            await self._check_answers(timeout)
         written = [_text(part) for part in command.so_far()]
         try:
             await command.kill()
@@ -144,6 +147,17 @@ class DockerSandbox(SandboxEnvironment):
         said = error.args[0] if isinstance(error, SandboxBrokenError) else getattr(error, "explanation", None) or error
         return await container_broke(self.engine, self.container.id, f"container {self.container.name}: {said}")
 
+    async def _check_answers(self, timeout: float | None) -> None:
+        """A command may have had too little time to begin, or an engine that does not answer."""
+        try:
+            await self.engine.call("ping", lambda client: client.ping(), seconds=_PING_SECONDS)
+        except SandboxBrokenError as error:
+            raise await container_broke(
+                self.engine,
+                self.container.id,
+                f"container {self.container.name} did not begin a command within {timeout:g} s: {error}",
+            ) from error
+
     async def _check_alive(self) -> None:
         state = await state_of(self.engine, self.container.id)
         if state is None or not state.get("Running"):
@@ -152,21 +166,23 @@ class DockerSandbox(SandboxEnvironment):
                 self.engine, self.container.id, f"container {self.container.name} ended while a command ran: {what}"
             )
 
-    def _refuse(self, reason: str, cmd: list[str], cwd: str | None, user: str | None) -> NoReturn:
-        """Raise what the engine's message about a command that it could not begin means."""
+    async def _refused(self, reason: str, cmd: list[str], cwd: str | None = None, user: str | None = None) -> Exception:
+        """What the engine's message about a command that it could not begin means."""
         said = reason.lower()
         if user is not None and ("unable to find user" in said or "no matching entries in passwd" in said):
-            raise SandboxUserUnsupportedError(f"there is no user {user!r} in container {self.container.name}: {reason}")
+            return SandboxUserUnsupportedError(
+                f"there is no user {user!r} in container {self.container.name}: {reason}"
+            )
         what = f"{cmd[0] if cmd else ''!r}: {reason}"
-        if "chdir" in said or "cwd" in said or "working directory" in said:
+        if "chdir" in said or "cwd" in said or "working directory" in said or "workdir" in said:
             what = f"working directory {self._path(cwd or '.')!r}: {reason}"
             if "not a directory" in said:
-                raise NotADirectoryError(what)
+                return NotADirectoryError(what)
         if "permission denied" in said or "is a directory" in said:
-            raise PermissionError(what)
-        if "no such file or directory" in said or "not found" in said:
-            raise FileNotFoundError(what)
-        raise SandboxBrokenError(f"container {self.container.name} could not begin a command: {reason}")
+            return PermissionError(what)
+        if "no such file or directory" in said or "executable file not found" in said:
+            return FileNotFoundError(what)
+        return await self._broke(NotBegun(f"a command could not be begun: {reason}"))
 
     @overload
     async def read_file(self, file: str, text: Literal[True] = True) -> str: ...
@@ -214,7 +230,7 @@ class DockerSandbox(SandboxEnvironment):
         try:
             outcome = await self._run(command, _FILE_SECONDS)
         except NotBegun as error:
-            self._refuse(error.reason, ["sh"], None, None)
+            raise await self._refused(error.reason, ["sh"]) from error
         self._check_shell(outcome, path)
 
     async def _write_new(self, path: str, data: bytes) -> bool:

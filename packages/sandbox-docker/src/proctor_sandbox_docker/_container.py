@@ -6,7 +6,7 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from docker import APIClient
@@ -76,6 +76,8 @@ async def create_and_start(
         SandboxBrokenError: the engine can't.
         docker.errors.APIError: it refuses: what it was asked for makes no sense to it.
     """
+    if place.has_init and not engine.info.get("InitBinary"):
+        place = replace(place, has_init=False)
     config = container_config(service, labels, place)
     others = list(service.networks)[1:]
 

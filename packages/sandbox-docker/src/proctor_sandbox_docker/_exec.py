@@ -108,13 +108,18 @@ class Command:
         """
         try:
             return await self._engine.streams.run(self._run, abandon=self._stream.stop)
-        except (requests.RequestException, OSError) as error:
-            self._engine.trouble("exec", error)
         except APIError as error:
-            # A command that can't be begun is a fault of the engine's for some of them.
-            if self._stream.begun or error.status_code in (400, 500):
+            # What is wrong with a command is the engine's own failure, as some of them see it.
+            if (self._stream.begun and error.status_code != 404) or error.status_code in (400, 500):
                 raise NotBegun(str(error.explanation or error)) from error
             raise
+        except (requests.RequestException, OSError) as error:
+            self._engine.trouble("exec", error)
+
+    @property
+    def begun(self) -> bool:
+        """Whether the engine was told to begin it."""
+        return self._stream.begun
 
     def so_far(self) -> tuple[bytes, bytes]:
         """What has come on standard output and standard error."""

@@ -13,12 +13,12 @@ import json
 import posixpath
 import stat
 import tarfile
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import IO
 
 from docker import APIClient
-from docker.errors import APIError, NotFound
+from docker.errors import APIError, create_api_error_from_http_exception
+from requests import HTTPError, Response
 
 from proctor.contracts import OutputLimitExceededError
 from proctor.sandbox import MAX_READ_FILE
@@ -49,7 +49,7 @@ class PathStat:
     @classmethod
     def of_header(cls, header: str) -> PathStat:
         """From the header ``X-Docker-Container-Path-Stat``, whose mode is Go's."""
-        found = json.loads(base64.b64decode(header))
+        found = json.loads(base64.b64decode(header.replace("-", "+").replace("_", "/")))  # Podman: for addresses
         go = int(found["mode"])
         mode = go & 0o777
         for bit, ours in ((_GO_SETUID, stat.S_ISUID), (_GO_SETGID, stat.S_ISGID), (_GO_STICKY, stat.S_ISVTX)):
@@ -66,12 +66,8 @@ def stat_path(client: APIClient, container: str, path: str) -> PathStat:
         FileNotFoundError: nothing.
         docker.errors.APIError: the engine refuses.
     """
-    url = client._url("/containers/{0}/archive", container)
-    response = client.head(url, params={"path": path}, timeout=client.timeout)
-    if response.status_code == 404:
-        raise FileNotFoundError(path)
-    client._raise_for_status(response)
-    return PathStat.of_header(response.headers["X-Docker-Container-Path-Stat"])
+    with _archive(client, "HEAD", container, path) as response:
+        return _stat_of(response)
 
 
 def read_archive(client: APIClient, container: str, path: str) -> bytes:
@@ -83,39 +79,53 @@ def read_archive(client: APIClient, container: str, path: str) -> bytes:
         OutputLimitExceededError: it is too large.
     """
     for _ in range(_LINKS):
-        try:
-            chunks, header = client.get_archive(container, path, chunk_size=1024 * 1024)
-        except NotFound:
-            raise FileNotFoundError(path) from None
-        found = _stat_of(header)
-        if found.kind == "link" and found.link and found.link != path:
-            chunks.close()
+        with _archive(client, "GET", container, path) as response:
+            found = _stat_of(response)
+            if found.kind != "link" or not found.link or found.link == path:
+                return _member(path, found, response.raw)
             path = posixpath.join(posixpath.dirname(path), found.link)
-            continue
-        try:
-            return _member(path, found, chunks)
-        finally:
-            chunks.close()
     raise OSError(f"too many links: {path}")
 
 
-def _stat_of(header: dict[str, Any]) -> PathStat:
-    return PathStat.of_header(base64.b64encode(json.dumps(header).encode()).decode())
+def _archive(client: APIClient, method: str, container: str, path: str) -> Response:
+    # The SDK has no HEAD, and reads the header in one of the two ways in which engines write it.
+    url = f"{client.base_url}/v{client.api_version}/containers/{container}/archive"
+    response: Response = client.request(
+        method,
+        url,
+        params={"path": path},
+        headers={"Accept-Encoding": "identity"},  # what goes through a socket of this machine is not worth packing
+        stream=True,
+        timeout=client.timeout,
+    )
+    if response.status_code == 404:
+        response.close()
+        raise FileNotFoundError(path)
+    try:
+        response.raise_for_status()
+    except HTTPError as error:
+        with response:
+            raise create_api_error_from_http_exception(error) from error
+    return response
 
 
-def _member(path: str, found: PathStat, chunks: Iterator[bytes]) -> bytes:
+def _stat_of(response: Response) -> PathStat:
+    return PathStat.of_header(response.headers["X-Docker-Container-Path-Stat"])
+
+
+def _member(path: str, found: PathStat, source: IO[bytes]) -> bytes:
     if found.kind == "directory":
         raise IsADirectoryError(path)
     if found.kind != "file":
         raise FileNotFoundError(path)
     if found.size > MAX_READ_FILE:
         raise too_large()
-    with tarfile.open(fileobj=_Chunks(chunks), mode="r|", bufsize=1024 * 1024) as archive:
+    with tarfile.open(fileobj=source, mode="r|", bufsize=1024 * 1024) as archive:
         member = archive.next()
-        source = archive.extractfile(member) if member is not None else None
-        if source is None:
+        contents = archive.extractfile(member) if member is not None else None
+        if contents is None:
             raise FileNotFoundError(path)
-        data = source.read(MAX_READ_FILE + 1)  # it may have grown meanwhile
+        data = contents.read(MAX_READ_FILE + 1)  # it may have grown meanwhile
     if len(data) > MAX_READ_FILE:
         raise too_large()
     return data
@@ -124,29 +134,6 @@ def _member(path: str, found: PathStat, chunks: Iterator[bytes]) -> bytes:
 def too_large() -> OutputLimitExceededError:
     """The error of a file that is larger than may be read."""
     return OutputLimitExceededError("100 MiB", None)
-
-
-class _Chunks(io.RawIOBase):
-    """What comes in pieces, as a file."""
-
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks = iter(chunks)
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        parts, missing = [], size
-        while missing > 0:
-            if not self._rest:
-                self._rest = next(self._chunks, b"")
-                if not self._rest:
-                    break
-            part, self._rest = self._rest[:missing], self._rest[missing:]
-            parts.append(part)
-            missing -= len(part)
-        return b"".join(parts)
 
 
 def put_file(client: APIClient, container: str, path: str, data: bytes, mode: int = 0o644) -> None:

@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# A real Podman for tests: its service on a socket, beside any other of this machine and without a registry.
+#   podman.sh start [--rootless]  install what is missing (Debian, Ubuntu), start the service, make the image
+#                                 proctor-busybox:latest, print the address for DOCKER_HOST
+#   podman.sh status              print the address; exit code 1 when no service answers there
+#   podman.sh stop                remove its containers, stop it, remove its files
+# All of it is in PROCTOR_PODMAN_HOME, by default a folder of this user below the temporary one. With --rootless the
+# service runs as the user in PROCTOR_PODMAN_USER (made when root starts it), else as whoever calls this.
+set -euo pipefail
+home=${PROCTOR_PODMAN_HOME:-${TMPDIR:-/tmp}/proctor-podman-$(id -u)}
+address=unix://$home/podman.sock
+image=proctor-busybox:latest
+patience=60 # seconds that the service has to answer, or to stop
+
+say() { echo "podman.sh: $*" >&2; }
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
+is_static() { [ -x /bin/busybox ] && ! ldd /bin/busybox >/dev/null 2>&1; }
+export CONTAINERS_CONF=$home/containers.conf
+storage=(--root "$home/data" --runroot "$home/run" --cgroup-manager cgroupfs --events-backend file)
+local_podman() { timeout 60 podman "${storage[@]}" "$@"; }
+answers() { [ -S "$home/podman.sock" ] && curl -sf -m 5 --unix-socket "$home/podman.sock" http://d/_ping >/dev/null 2>&1; }
+
+install_missing() {
+    local missing=()
+    command -v podman >/dev/null || missing+=(podman)
+    command -v curl >/dev/null || missing+=(curl)
+    is_static || missing+=(busybox-static)
+    if [ ${#missing[@]} = 0 ]; then return; fi
+    if ! command -v apt-get >/dev/null; then
+        say "${missing[*]}: not here, and no apt-get; install Podman and a static busybox at /bin/busybox"
+        exit 1
+    fi
+    say "installing ${missing[*]}"
+    as_root apt-get update -q >&2
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "${missing[@]}" >&2
+}
+
+write_settings() { # Podman's own limits are higher than what a container inside of a container may be given
+    local files processes most
+    files=$(ulimit -Hn) processes=$(ulimit -Hu) most=$(cat /proc/sys/kernel/pid_max)
+    if [ "$files" = unlimited ] || [ "$files" -gt 65536 ]; then files=65536; fi
+    if [ "$processes" = unlimited ] || [ "$processes" -gt "$most" ]; then processes=$most; fi
+    printf '[containers]\ndefault_ulimits = ["nofile=%s:%s", "nproc=%s:%s"]\n' \
+        "$files" "$files" "$processes" "$processes" >"$CONTAINERS_CONF"
+}
+
+launch() {
+    local tries=$((patience * 5))
+    # A session of its own: Ctrl-C in the terminal that started it is not for it.
+    setsid podman "${storage[@]}" "$@" system service --time 0 "$address" >"$home/service.log" 2>&1 </dev/null &
+    echo $! >"$home/service.pid"
+    while ! answers; do
+        if ! kill -0 $! 2>/dev/null || [ $((tries -= 1)) -le 0 ]; then return 1; fi
+        sleep 0.2
+    done
+    make_image && local_podman run --rm --network none $image true >&2
+}
+
+make_image() {
+    if local_podman image exists $image; then return; fi
+    local root=$home/root name
+    rm -rf "$root"
+    mkdir -p "$root"/{bin,etc,proc,root,sys,tmp,usr/bin}
+    chmod 1777 "$root/tmp"
+    cp /bin/busybox "$root/bin/"
+    for name in $(/bin/busybox --list); do [ "$name" = busybox ] || ln -s busybox "$root/bin/$name"; done
+    ln -s /bin/env "$root/usr/bin/env"
+    printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/sh\n' >"$root/etc/passwd"
+    printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
+    tar -C "$root" --owner 0 --group 0 -c . | local_podman import -c 'CMD ["/bin/sh"]' -c 'ENV PATH=/bin:/usr/bin' - $image >&2
+    rm -rf "$root"
+}
+
+service_pid() { # the service's own, never that of another process which got its number
+    local pid
+    pid=$(cat "$home/service.pid" 2>/dev/null) && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = podman ] && echo "$pid"
+}
+
+stop() {
+    local pid tries=$((patience * 5)) mounted
+    if [ -d "$home/data" ]; then local_podman rm -fa -t 0 >/dev/null 2>&1 || true; fi
+    if pid=$(service_pid); then
+        kill "$pid" 2>/dev/null || true
+        while [ -n "$(service_pid)" ]; do
+            [ $((tries -= 1)) -gt 0 ] || kill -KILL "$pid" 2>/dev/null || true
+            [ $tries -gt -50 ] || return 1
+            sleep 0.2
+        done
+    fi
+    # What a killed service left; the deepest first.
+    awk -v home="$home/" 'index($2, home) == 1 { print $2 }' /proc/mounts | sort -r | while read -r mounted; do
+        as_root umount "$mounted" || true
+    done
+    as_root rm -rf "$home"
+}
+
+start() {
+    local options
+    if answers; then make_image; return; fi
+    install_missing
+    # In a container there may be no overlay on top of its own.
+    for options in "" "--storage-driver=vfs"; do
+        stop
+        mkdir -p "$home"
+        write_settings
+        # shellcheck disable=SC2086  # several words, or none
+        if launch $options; then return; fi
+        say "the service did not work with the options '$options'; the end of its log:"
+        tail -n 20 "$home/service.log" >&2
+    done
+    stop
+    exit 1
+}
+
+case ${1:-} in
+start)
+    start
+    echo "$address"
+    ;;
+status)
+    if ! answers; then
+        say "no service answers at $address; start one: $0 start"
+        exit 1
+    fi
+    echo "$address"
+    ;;
+stop) stop ;;
+*)
+    say "usage: $0 start|status|stop"
+    exit 2
+    ;;
+esac
