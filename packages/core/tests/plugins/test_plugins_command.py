@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from proctor.cli._plugins import plugins
+from proctor.plugins._known import KNOWN
 
 
 @pytest.fixture
@@ -93,9 +94,17 @@ def test_a_broken_one_is_shown_with_its_fault(run: Callable[..., Result]) -> Non
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("acmee", "Did you mean 'acme'?"), ("docker", "proctor-sandbox-docker"), ("qqqqq", "`proctor plugins` lists all")],
+    [
+        ("acmee", "Did you mean 'acme'?"),
+        ("hologram", "proctor-display-hologram"),
+        ("qqqqq", "`proctor plugins` lists all"),
+    ],
 )
-def test_an_unknown_one_says_what_would_provide_it(run: Callable[..., Result], name: str, text: str) -> None:
+def test_an_unknown_one_says_what_would_provide_it(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    monkeypatch.setitem(KNOWN["displays"], "hologram", "proctor-display-hologram")  # surely not installed here
+
     assert text in str(run("show", name).exception)
 
 
