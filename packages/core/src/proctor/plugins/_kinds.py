@@ -32,7 +32,7 @@ class Kind:
 
 
 _COMMANDS = frozenset(
-    {"completion", "eval", "eval-retry", "eval-set", "info", "list", "log", "plugins", "score", "status"}
+    {"completion", "eval", "eval-retry", "eval-set", "info", "list", "log", "plugins", "sandbox", "score", "status"}
 )
 
 KINDS: Final[dict[str, Kind]] = {
