@@ -162,6 +162,22 @@ def test_what_has_changed_is_refused_with_what_it_was(
     assert new.eval.task_id != log.eval.task_id and new.samples is not None and len(new.samples) == 7
 
 
+def test_outside_of_a_repository_the_folder_to_call_it_from_is_named(
+    quiz: Callable[..., EvalLog], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # given a log of a task that was called by a path, and a person who has gone into its folder
+    log = quiz(fails="2")
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path / "inner")
+    assert _proctor(str(tmp_path / log.location)) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "outside of a git repository a task is known by its path" in said
+    assert f"call this from the folder that it was run from ({tmp_path})" in said
+    # when that is done, it goes on
+    monkeypatch.chdir(tmp_path)
+    assert _proctor(log.location, "--dry-run") == 0
+
+
 def test_a_log_of_another_program_or_version_is_refused_with_the_reason(quiz: Callable[..., EvalLog]) -> None:
     log = quiz("1")
     assert log.eval.metadata is not None

@@ -193,6 +193,31 @@ def test_a_set_ends_though_the_loop_does_not(tmp_path: Path, backend: str, how: 
     assert (tmp_path / "logs" / "logs.json").is_file()
 
 
+CALL = """
+from hung import hung
+from proctor import eval
+options = {"model": "mock/model", "display": "none", "log_dir": "logs", "async_backend": BACKEND, "stop_timeout": 1}
+[log] = eval(hung(HOW, time_limit=0.3), **options)
+print("RETURNED", log.status, len(log.samples))
+[log] = eval(hung("none", where="nowhere"), **options)
+print("AGAIN", log.status)
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("how", ["swallows", "shielded", "children"])
+def test_eval_returns_though_the_loop_does_not_end(tmp_path: Path, backend: str, how: str) -> None:
+    # given a program that goes on after its evaluation
+    shutil.copy(SUPPORT / "hung.py", tmp_path)
+    code = CALL.replace("BACKEND", repr(backend)).replace("HOW", repr(how))
+    command = [sys.executable, "-c", code]
+    with running(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        output = _ends(process)
+    # then it has its logs, can evaluate again, and ends in silence
+    assert process.returncode == 0, output
+    assert output.splitlines() == ["HANGS", "RETURNED success 3", "AGAIN success"]
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("display", ["rich", "plain"])
 def test_ctrl_c_in_a_terminal_ends_a_run_with_a_hung_solver(tmp_path: Path, backend: str, display: str) -> None:

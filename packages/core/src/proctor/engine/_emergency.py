@@ -19,7 +19,7 @@ from proctor.concurrency import left_behind
 from proctor.engine._deadline import GRACE, STOP
 from proctor.monitor import LoopWatch
 
-__all__ = ["STOP_TIMEOUT", "Emergency", "Ending", "leave", "leave_unless_ended"]
+__all__ = ["STOP_TIMEOUT", "Emergency", "Ending", "leave", "leave_unless_ended", "patience_with_loop"]
 
 STOP_TIMEOUT = 25.0
 """Seconds that a run has to end after SIGTERM: schedulers send SIGKILL 30 s after it."""
@@ -154,7 +154,12 @@ def leave_unless_ended(last: Callable[[], int]) -> threading.Timer:
 
     For when the run is over and its event loop has to end: tasks that swallow their cancellation keep it going.
     """
-    timer = threading.Timer(_LEAVE_STUCK if left_behind() else _LEAVE, lambda: leave(last()))
+    timer = threading.Timer(patience_with_loop(), lambda: leave(last()))
     timer.daemon = True
     timer.start()
     return timer
+
+
+def patience_with_loop() -> float:
+    """Seconds that the event loop has to end when the run is over."""
+    return _LEAVE_STUCK if left_behind() else _LEAVE

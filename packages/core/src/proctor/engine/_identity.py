@@ -184,7 +184,24 @@ def identity_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[
         before: those of a log.
         now: those of a unit.
     """
-    return list(_changes("", compacted(dict(before)), compacted(dict(now))))
+    lines = list(_changes("", compacted(dict(before)), compacted(dict(now))))
+    if (where := _called_elsewhere(str(before.get("task", "")), str(now.get("task", "")))) is not None:
+        lines = [f"{line}\n    {where}" if line.startswith("task: ") else line for line in lines]
+    return lines
+
+
+def _called_elsewhere(before: str, now: str) -> str | None:
+    """What to do when the same file has another name only since the working folder is another; ``None`` otherwise."""
+    (path, at, name), (found, _, called) = before.partition("@"), now.partition("@")
+    if not at or path == found or name != called or Path(path).name != Path(found).name:
+        return None
+    file = Path.cwd() / found
+    if not file.is_file() or _root(file.parent) != Path.cwd():
+        return None  # in a repository its name is the same wherever one is
+    full = os.path.normpath(file)
+    folder = full.removesuffix(f"{os.sep}{os.path.normpath(path)}")
+    start = f"the folder that it was run from{f' ({folder})' if folder != full else ''}"
+    return f"(outside of a git repository a task is known by its path from the working folder: call this from {start})"
 
 
 def _changes(path: str, before: Any, now: Any) -> Iterator[str]:

@@ -13,13 +13,16 @@ import anyio
 
 from proctor.concurrency import left_behind
 from proctor.contracts import UsageError
-from proctor.engine._emergency import leave_unless_ended
+from proctor.engine._emergency import STOP_TIMEOUT, leave_unless_ended, patience_with_loop
 from proctor.engine._options import RunOptions
 from proctor.engine._tuning import tuned_interpreter
 
 __all__ = ["in_loop", "tell_over"]
 
 T = TypeVar("T")
+
+_AGAIN = 0.5  # seconds until a loop that was stopped and goes on is stopped again
+_kept: list[Any] = []  # tasks that did not end: collected as garbage they would run once more
 
 _over: ContextVar[Callable[[Any], None] | None] = ContextVar("proctor_run_over", default=None)
 
@@ -46,11 +49,15 @@ def in_loop(
         raise UsageError("--async-backend trio needs the trio package: pip install 'proctor-core[trio]'")
     timers: list[threading.Timer] = []
     results: list[T] = []
+    stopped: list[Any] = []
 
     def over(result: T) -> None:
         results.append(result)
         if last is not None:
             timers.append(leave_unless_ended(partial(last, result)))
+        elif options.async_backend == "asyncio":
+            limit = STOP_TIMEOUT if options.stop_timeout is None else options.stop_timeout
+            _stop_unless_ended(min(limit, patience_with_loop()), stopped)
 
     token = _over.set(over)
     try:
@@ -60,11 +67,35 @@ def in_loop(
         # Tasks of a group whose own task was left behind: trio has no way to end without them but this.
         if results and left_behind() and type(error).__name__ == "TrioInternalError":
             return results[0]
+        if results and stopped and isinstance(error, RuntimeError):  # its complaint of being stopped
+            return results[0]
         raise
     finally:
         _over.reset(token)
         for timer in timers:
             timer.cancel()
+
+
+def _stop_unless_ended(seconds: float, stopped: list[Any]) -> None:
+    """Stop the loop of asyncio in a while: its end waits for all its tasks, and some swallow their cancellation.
+
+    Args:
+        seconds: that the tasks have.
+        stopped: takes those that did not end.
+    """
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        stopped[:] = asyncio.all_tasks(loop)
+        for task in stopped:
+            task._log_destroy_pending = False
+        _kept.extend(stopped)
+        loop.call_later(_AGAIN, stop)  # what was stopped may be the run itself; the end of the loop comes after that
+        loop.stop()
+
+    loop.call_later(seconds, stop)
 
 
 def tell_over(result: Any) -> None:
