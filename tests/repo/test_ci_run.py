@@ -105,7 +105,7 @@ def test_a_step_that_leaves_a_process_behind_fails_and_says_which(checkout: Path
 
 
 def test_a_step_that_leaves_files_in_its_temporary_folder_fails_and_says_which(checkout: Path) -> None:
-    done = ci(checkout, 'case $1 in types) mkdir -p "$TMPDIR/pytest-of-me" "$TMPDIR/proctor-1" "$TMPDIR/odd" ;; esac')
+    done = ci(checkout, 'case $1 in types) mkdir -p "$TMPDIR/pytest-of-me" "$TMPDIR/proctor-$(id -u)" "$TMPDIR/odd" ;; esac')
 
     assert done.returncode == 1
     [line] = [line for line in done.stdout.splitlines() if "left in its temporary folder" in line]
