@@ -297,3 +297,20 @@ def test_nothing_is_left_in_the_folder_of_a_fake(cluster: FakeKubernetes, client
 
     assert not place.exists() and place.parts[-2].endswith("-main-0")
     assert str(os.getpid()) in str(place)
+
+
+def test_a_fake_leaves_another_of_its_process_alone(cluster: FakeKubernetes, client: KubeClient, running: str) -> None:
+    with FakeKubernetes(namespace="tests"):
+        pass
+
+    assert client.exec(running, ["true"]).code == 0
+    assert cluster.kubeconfig().exists()
+
+
+def test_a_fake_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    with FakeKubernetes() as cluster:
+        assert cluster.kubeconfig().is_relative_to(tmp_path)
+
+    assert list(tmp_path.iterdir()) == []

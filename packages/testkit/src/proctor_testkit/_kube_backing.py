@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-__all__ = ["Backing", "CommandError", "Container", "Ended", "Execution", "Launch", "PullError", "StartError", "owner"]
+__all__ = ["Backing", "CommandError", "Container", "Ended", "Execution", "Launch", "PullError", "StartError"]
 
 
 class PullError(Exception):
@@ -156,13 +155,3 @@ class Backing(ABC):
         Raises:
             StartError: if it cannot be made.
         """
-
-
-def owner(pid: int) -> str:
-    """A name for a process that no other process of this machine has, nor had; "" if there is none of this number."""
-    try:
-        began = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
-    return f"{pid}-{began}-{boot[:8]}"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
-import os
 import tarfile
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import Any
 
 from proctor_testkit._kube_backing import (
@@ -19,9 +18,9 @@ from proctor_testkit._kube_backing import (
     Launch,
     PullError,
     StartError,
-    owner,
 )
 from proctor_testkit._kube_engine import Engine, EngineError, Stream
+from proctor_testkit._kube_place import Place, is_left
 
 __all__ = ["DockerBacking"]
 
@@ -33,13 +32,13 @@ _CANNOT_START = (126, 127)  # the exit codes by which an engine says that it cou
 class DockerBacking(Backing):
     """Each container is one of the engine's; all containers of a pod share the network of its first."""
 
-    def __init__(self, host: str | None = None) -> None:
+    def __init__(self, place: Place, host: str | None = None) -> None:
         self.engine = Engine(host)
-        self._owner = owner(os.getpid()) or str(os.getpid())
+        self._owner = place.name
 
     async def open(self) -> None:
         await self.engine.call("GET", "/version")
-        await self._sweep(lambda name: owner(int(name.partition("-")[0])) != name)
+        await self._sweep(is_left)
 
     async def close(self) -> None:
         await self._sweep(lambda name: name == self._owner)
@@ -104,7 +103,7 @@ class DockerBacking(Backing):
             body["Hostname"] = launch.hostname
         return body
 
-    async def _sweep(self, wanted: Any) -> None:
+    async def _sweep(self, wanted: Callable[[str], bool]) -> None:
         """Remove the containers and volumes of the owners that are ``wanted``."""
         by_label = f'{{"label": ["{_OWNER}"]}}'
         found = await self.engine.call("GET", "/containers/json", all="true", filters=by_label)

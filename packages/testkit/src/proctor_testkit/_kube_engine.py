@@ -14,7 +14,7 @@ __all__ = ["Engine", "EngineError", "Stream"]
 _DEFAULT = "unix:///var/run/docker.sock"
 
 
-class EngineError(Exception):
+class EngineError(OSError):
     """What the engine refused; ``status`` is 0 when it did not answer."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -126,6 +126,9 @@ class Engine:
                 said = b"".join([piece async for _, piece in stream.frames(raw=True)])
                 raise EngineError(status, _message(said))
             return stream
+        except EngineError:
+            writer.close()
+            raise
         except (OSError, asyncio.IncompleteReadError) as error:
             writer.close()
             raise EngineError(0, f"the Docker engine at {self.host} broke off: {error!r}") from None

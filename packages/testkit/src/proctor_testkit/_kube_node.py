@@ -30,6 +30,7 @@ class Node:
         missing: images that are not there, with what is said of each.
         unschedulable: why no pod finds a place; "" when there is place.
         streams: the connections of commands and logs, by the uid of their pod.
+        errors: faults of the fake itself, which nobody asked for.
     """
 
     def __init__(self, store: Store, backing: Backing, *, pods: int, cpus: float, memory: float) -> None:
@@ -47,6 +48,7 @@ class Node:
         self.unschedulable = ""
         self.pause = ""
         self.streams: dict[str, set[Connection]] = {}
+        self.errors: list[Exception] = []
         self._runs: dict[str, PodRun] = {}
         self._placed: set[str] = set()
         self._changed = asyncio.Event()
@@ -186,6 +188,12 @@ class Node:
         event = {"kind": "Event", "apiVersion": "v1", "metadata": metadata, "involvedObject": involved}
         if self.store.get(KINDS["", "namespaces"], "", about["namespace"]) is not None:
             self.store.put(_EVENTS, {**event, **times, **said})
+
+    def watch_over(self, task: asyncio.Task[None]) -> None:
+        """Remember a fault of the fake itself."""
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):
+            self.errors.append(error)
 
     async def close(self) -> None:
         """Stop looking after pods."""

@@ -40,6 +40,7 @@ class PodRun:
         self._network = True
         self._made: list[Container] = []
         self._task = asyncio.get_running_loop().create_task(self._live())
+        self._task.add_done_callback(node.watch_over)
         self._ending: asyncio.Task[None] | None = None
 
     @property
@@ -60,6 +61,7 @@ class PodRun:
             self._ending = None
         if self._ending is None:
             self._ending = asyncio.get_running_loop().create_task(self._end(grace, forced=forced))
+            self._ending.add_done_callback(self._node.watch_over)
 
     async def fail(self, reason: str, message: str) -> None:
         """End all its containers at once and leave its object: evicted, for instance."""

@@ -8,16 +8,15 @@ import os
 import pty
 import shutil
 import signal
-import tempfile
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
-from proctor_testkit._kube_backing import Backing, CommandError, Container, Ended, Execution, Launch, StartError, owner
+from proctor_testkit._kube_backing import Backing, CommandError, Container, Ended, Execution, Launch, StartError
+from proctor_testkit._kube_place import MARK, Place, end_marked
 from proctor_testkit._kube_process_exec import ProcessExecution, cannot_start, transport_of
 
 __all__ = ["ProcessBacking"]
 
-_MARK = "PROCTOR_FAKE_KUBERNETES"
 _PIECE = 1 << 15
 _LOOK = 0.02  # seconds between looks at a log that is followed
 
@@ -28,24 +27,16 @@ class ProcessBacking(Backing):
     A container without a command does nothing until it is stopped.
     """
 
-    def __init__(self, root: Path | None = None) -> None:
-        self._home = (root or Path(tempfile.gettempdir())) / f"proctor-fake-kubernetes-{os.getuid()}"
-        self._owner = owner(os.getpid()) or str(os.getpid())
-        self._root = self._home / self._owner
+    def __init__(self, place: Place) -> None:
+        self._place = place
         self._containers: list[_ProcessContainer] = []
         self._sweeper = _Sweeper()
 
     async def open(self) -> None:
-        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for left in self._home.iterdir():
-            if owner(int(left.name.partition("-")[0])) != left.name:
-                await asyncio.to_thread(_kill, {f"{left.name}/"})
-                await asyncio.to_thread(shutil.rmtree, left, ignore_errors=True)
-        self._root.mkdir(exist_ok=True)
+        """The place is ready."""
 
     async def close(self) -> None:
-        await asyncio.to_thread(_kill, {f"{self._owner}/"})
-        await asyncio.to_thread(shutil.rmtree, self._root, ignore_errors=True)
+        await self._sweeper.kill(f"{self._place.name}/")
         await asyncio.gather(*(container.reap() for container in self._containers))
 
     async def pull(self, image: str) -> None:
@@ -53,11 +44,11 @@ class ProcessBacking(Backing):
 
     async def create(self, launch: Launch) -> Container:
         number = len(self._containers)
-        folder = self._root / f"{launch.pod}-{launch.name}-{number}"
+        folder = self._place.folder / f"{launch.pod}-{launch.name}-{number}"
         folder.mkdir()
         (folder / "work").mkdir()
         for path, name in launch.shared.items():
-            volume = self._root / f"{launch.pod}-volume-{name}"
+            volume = self._place.folder / f"{launch.pod}-volume-{name}"
             volume.mkdir(exist_ok=True)
             place = folder / "work" / path.lstrip("/")
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +57,9 @@ class ProcessBacking(Backing):
             place = folder / "work" / path.lstrip("/")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
-        made = _ProcessContainer(f"{self._owner}/{launch.pod}/{launch.name}/{number}/", folder, launch, self._sweeper)
+        made = _ProcessContainer(
+            f"{self._place.name}/{launch.pod}/{launch.name}/{number}/", folder, launch, self._sweeper
+        )
         self._containers.append(made)
         return made
 
@@ -85,7 +78,7 @@ class _ProcessContainer(Container):
         self._ended = asyncio.Event()
         self._commands: list[asyncio.subprocess.Process] = []
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
-        about = {"HOME": str(self._work), "HOSTNAME": launch.hostname, _MARK: name}
+        about = {"HOME": str(self._work), "HOSTNAME": launch.hostname, MARK: name}
         self._environment = {**kept, **about, **launch.environment}
 
     async def start(self) -> None:
@@ -210,13 +203,4 @@ class _Sweeper:
         async with self._lock:
             if mark in self._marks:  # else the look that has just ended was for it, too
                 marks, self._marks = self._marks, set()
-                await asyncio.to_thread(_kill, marks)
-
-
-def _kill(marks: set[str]) -> None:
-    """End every process whose environment has one of the marks, in whatever process group it is by now."""
-    wanted = tuple(f"{_MARK}={mark}".encode() for mark in marks)
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if any(word.startswith(wanted) for word in (entry / "environ").read_bytes().split(b"\0")):
-                os.kill(int(entry.name), signal.SIGKILL)
+                await asyncio.to_thread(end_marked, marks)

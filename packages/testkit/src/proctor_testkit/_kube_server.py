@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import json
 import re
 import ssl
-import tempfile
 import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -21,6 +19,7 @@ from proctor_testkit._kube_certificate import made_certificate
 from proctor_testkit._kube_errors import ApiError
 from proctor_testkit._kube_faults import RequestFaults
 from proctor_testkit._kube_node import Node
+from proctor_testkit._kube_place import Place
 from proctor_testkit._kube_routes import Route, route
 from proctor_testkit._kube_store import Obj, Store
 from proctor_testkit._kube_types import KINDS
@@ -58,14 +57,14 @@ class KubeServer(RequestFaults):
         self.connections = 0
         self._tls = tls
         self._changed = threading.Condition()
-        self._folder = tempfile.TemporaryDirectory(prefix="fake-kubernetes-")
+        self._place = Place()
         self._authority: Path | None = None
         self._port = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fake-kubernetes", daemon=True)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._server: asyncio.Server | None = None
-        self._backing = _backing(backing, docker_host)
+        self._backing = _backing(backing, self._place, docker_host)
         self._store = Store()
         self._node = Node(self._store, self._backing, pods=pods, cpus=cpus, memory=memory)
         self._node.pause = pause_image if backing == "docker" else ""
@@ -95,7 +94,7 @@ class KubeServer(RequestFaults):
             "users": [{"name": "fake", "user": more or {"token": self.token}}],
             "contexts": [{"name": self.context, "context": named}],
         }
-        written = Path(path) if path is not None else Path(self._folder.name) / "kubeconfig"
+        written = Path(path) if path is not None else self._place.folder / "kubeconfig"
         written.write_text(json.dumps(config, indent=1))
         written.chmod(0o600)
         return written
@@ -125,6 +124,8 @@ class KubeServer(RequestFaults):
             self._do(self._close())
         finally:
             self._stop()
+        if self._node.errors and error is None:
+            raise ExceptionGroup("the fake Kubernetes itself failed", self._node.errors)
 
     def _do(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Do something in the server's thread."""
@@ -138,8 +139,9 @@ class KubeServer(RequestFaults):
 
     async def _open(self) -> None:
         context: ssl.SSLContext | None = None
+        await asyncio.to_thread(self._place.open)
         if self._tls:
-            context, self._authority = await asyncio.to_thread(made_certificate, Path(self._folder.name))
+            context, self._authority = await asyncio.to_thread(made_certificate, self._place.folder)
         await self._backing.open()
         for name in dict.fromkeys(("default", "kube-system", self.namespace)):
             self._api.create(KINDS["", "namespaces"], "", {"metadata": {"name": name}})
@@ -166,7 +168,7 @@ class KubeServer(RequestFaults):
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
-        self._folder.cleanup()
+        self._place.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -177,13 +179,19 @@ class KubeServer(RequestFaults):
         try:
             while await self._exchange(connection):
                 pass
-        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # the client went away, or the server ends
+        except (OSError, asyncio.IncompleteReadError):
+            pass  # the client went away, or the engine does not answer
+        except asyncio.CancelledError:
+            writer.transport.abort()  # the server ends: it does not wait for a client's part in the end of TLS
+        except Exception as error:
+            self._node.errors.append(error)
         finally:
-            self._tasks.discard(task)
             writer.close()
-            with contextlib.suppress(OSError, asyncio.CancelledError):
+            try:
                 await writer.wait_closed()
+            except (OSError, asyncio.CancelledError):
+                writer.transport.abort()
+            self._tasks.discard(task)
 
     async def _exchange(self, connection: Connection) -> bool:
         """One request and its answer; False when the connection is at its end."""
@@ -245,13 +253,13 @@ async def _until_gone(connection: Connection, work: Coroutine[Any, Any, None]) -
         await asyncio.gather(streaming, leaving, return_exceptions=True)
 
 
-def _backing(kind: str, docker_host: str | None) -> Backing:
+def _backing(kind: str, place: Place, docker_host: str | None) -> Backing:
     if kind == "docker":
         from proctor_testkit._kube_docker import DockerBacking
 
-        return DockerBacking(docker_host)
+        return DockerBacking(place, docker_host)
     if kind != "processes":
         raise ValueError(f'backing={kind!r}: say "docker" or "processes"')
     from proctor_testkit._kube_processes import ProcessBacking
 
-    return ProcessBacking()
+    return ProcessBacking(place)
