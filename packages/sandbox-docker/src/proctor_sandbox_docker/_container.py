@@ -17,7 +17,15 @@ from proctor_sandbox_docker._box import Container
 from proctor_sandbox_docker._engine import Engine
 from proctor_sandbox_docker.compose import HealthSpec, MountSpec, ServiceSpec
 
-__all__ = ["PIDS_LIMIT", "WORKING_DIR", "Place", "container_config", "container_name", "create_and_start"]
+__all__ = [
+    "PIDS_LIMIT",
+    "WORKING_DIR",
+    "Place",
+    "container_config",
+    "container_name",
+    "container_of",
+    "create_and_start",
+]
 
 WORKING_DIR = "/workspace"
 """Where commands start when neither the configuration nor the image says."""
@@ -97,7 +105,7 @@ async def create_and_start(
     found = await engine.call(
         "start a container", make, seconds=_START_SECONDS, dispose=lambda client, made: _remove(client, made["Id"])
     )
-    return _container(found, service)
+    return container_of(found, service.name)
 
 
 def _endpoint(service: ServiceSpec, network: str, client: APIClient) -> dict[str, Any]:
@@ -112,7 +120,8 @@ def _remove(client: APIClient, container: str) -> None:
         client.remove_container(container, force=True, v=True)
 
 
-def _container(found: dict[str, Any], service: ServiceSpec) -> Container:
+def container_of(found: dict[str, Any], service: str) -> Container:
+    """What is to be known of a container of ``service`` that the engine told of."""
     host, config = found["HostConfig"], found["Config"]
     ports = {}
     for port, bindings in (found.get("NetworkSettings", {}).get("Ports") or {}).items():
@@ -122,7 +131,7 @@ def _container(found: dict[str, Any], service: ServiceSpec) -> Container:
     return Container(
         id=found["Id"],
         name=found["Name"].lstrip("/"),
-        service=service.name,
+        service=service,
         working_dir=config.get("WorkingDir") or "/",
         user=config.get("User") or "",
         in_memory=tuple(dict.fromkeys([*(host.get("Tmpfs") or ()), *mounted])),

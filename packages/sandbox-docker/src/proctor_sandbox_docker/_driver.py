@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 from collections.abc import Sequence
 from typing import Any
@@ -13,14 +14,15 @@ from anyio import to_thread
 from proctor.contracts import RunningSandbox, SandboxDriver, SandboxEnvironment
 from proctor.sandbox import sandbox_owner
 from proctor_sandbox_docker._box import DockerSandbox
-from proctor_sandbox_docker._config import read
+from proctor_sandbox_docker._compose_command import ComposeRun, find_compose
+from proctor_sandbox_docker._config import compose_file, metadata_variables, read
 from proctor_sandbox_docker._engine import Engine
 from proctor_sandbox_docker._images import Images
 from proctor_sandbox_docker._left import list_left, remove_left
 from proctor_sandbox_docker._made import PROJECT, Made
 from proctor_sandbox_docker._networks import Networks
 from proctor_sandbox_docker._services import start_project
-from proctor_sandbox_docker.compose import ProjectSpec, project_risks
+from proctor_sandbox_docker.compose import ALLOW, ProjectSpec, UnsupportedKeyError, allowed_risks, project_risks
 
 __all__ = ["DockerDriver"]
 
@@ -39,35 +41,63 @@ class DockerDriver(SandboxDriver):
         self.images = Images(self.engine)
         self.networks = Networks(self.engine)
         self._made: dict[str, Made] = {}
+        self._composed: dict[str, ComposeRun] = {}
+        self._compose: tuple[str, ...] | None = None
         self._told: set[str] = set()
 
     async def check(self, config: Any) -> None:
         """Refuse a configuration that makes no sense, and an engine that does not answer."""
-        await self._read(config, None)
+        plan = await self._plan(config, None)
         await self.engine.open()
+        if isinstance(plan, ComposeRun):
+            await plan.project()
 
-    async def _read(self, config: Any, metadata: dict[str, Any] | None) -> ProjectSpec:
-        return await to_thread.run_sync(read, config, metadata)
+    async def _plan(self, config: Any, metadata: dict[str, Any] | None) -> ProjectSpec | ComposeRun:
+        """What ``config`` asks for; what is not understood here is for ``docker compose`` to run, if it is there."""
+        try:
+            return await to_thread.run_sync(read, config, metadata)
+        except UnsupportedKeyError as error:
+            file = compose_file(config)
+            if file is None:
+                raise
+            if self._compose is None:
+                self._compose = await to_thread.run_sync(find_compose) or ()
+            if not self._compose:
+                hint = "`docker compose` would run the file as it is: install it, or leave the key out"
+                raise UnsupportedKeyError(f"{error}. {hint}") from None
+            self._tell(f"{error}; so the file is run as it is by `{' '.join(self._compose)}`")
+        variables = metadata_variables(metadata or {})
+        allowed = allowed_risks(os.environ.get(ALLOW, ""))
+        return ComposeRun(self._compose, self.engine, file.absolute(), variables, allowed)
+
+    def _tell(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            _log.warning("docker: %s", text)
 
     async def task_init(self, task: str, config: Any) -> None:
         """Have the images that do not hang on a sample, and tell what its containers can reach of this machine."""
-        project = await self._read(config, None)
+        plan = await self._plan(config, None)
         await self.engine.open()
+        project = await plan.project() if isinstance(plan, ComposeRun) else plan
         for risk in project_risks(project):
-            if risk not in self._told:
-                self._told.add(risk)
-                _log.warning("docker: %s", risk)
-        await self.images.prepare(project)
+            self._tell(risk)
+        if plan is project:
+            await self.images.prepare(project)
 
     async def sample_init(self, task: str, config: Any, metadata: dict[str, Any]) -> dict[str, SandboxEnvironment]:
         """Start the containers of a sample."""
-        project = await self._read(config, metadata)
+        plan = await self._plan(config, metadata)
         await self.engine.open()
         token = secrets.token_hex(8)
         made = Made(token, {**sandbox_owner().labels(), PROJECT: token})
         self._made[token] = made
         try:
-            running = await start_project(self.engine, self.images, self.networks, project, made)
+            if isinstance(plan, ComposeRun):
+                self._composed[token] = plan
+                running = await plan.up(made)
+            else:
+                running = await start_project(self.engine, self.images, self.networks, plan, made)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self._take_away(made)
@@ -81,6 +111,8 @@ class DockerDriver(SandboxDriver):
             await self._take_away(made)
 
     async def _take_away(self, made: Made) -> None:
+        if (composed := self._composed.pop(made.project, None)) is not None:
+            await composed.down(made.project)
         await made.remove(self.engine)
         self.networks.gone(made.project)
         self._made.pop(made.project, None)

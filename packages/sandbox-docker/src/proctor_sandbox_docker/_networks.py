@@ -23,7 +23,12 @@ from proctor_sandbox_docker.compose import NetworkSpec, ProjectSpec, VolumeSpec
 __all__ = ["Networks", "make_volumes"]
 
 _log = logging.getLogger("proctor.sandbox")
-_NO_POOL = ("non-overlapping ipv4 address pool", "pool overlaps", "address pools have been fully subnetted")
+_NO_POOL = (
+    "non-overlapping ipv4 address pool",
+    "pool overlaps",
+    "address pools have been fully subnetted",
+    "could not find free subnet",
+)
 _POLL_SECONDS = 0.5
 KEEP = "proctor.keep"
 _PATIENCE_SECONDS = 120.0

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import anyio
 from docker.errors import APIError, ImageNotFound
 
 from proctor.contracts import SandboxBrokenError
-from proctor.monitor import doing
 from proctor.sandbox import sandbox_owner
 from proctor_sandbox_docker._box import Container
-from proctor_sandbox_docker._broken import container_broke, describe_state, state_of
 from proctor_sandbox_docker._container import WORKING_DIR, Place, container_name, create_and_start
 from proctor_sandbox_docker._engine import Engine
 from proctor_sandbox_docker._images import Image, Images
 from proctor_sandbox_docker._made import Made
 from proctor_sandbox_docker._networks import Networks, make_volumes
-from proctor_sandbox_docker.compose import ProjectSpec, ServiceSpec, StartCondition, waits_for
+from proctor_sandbox_docker._watch import Watch
+from proctor_sandbox_docker.compose import ProjectSpec, ServiceSpec, waits_for
 
 __all__ = ["READY_SECONDS", "start_project"]
 
 READY_SECONDS = 600.0
 """That services have to become ready."""
-
-_log = logging.getLogger("proctor.sandbox")
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 
 
 async def start_project(
@@ -104,6 +97,7 @@ class _Start:
         self._place = place
         self._project = project
         self._containers: dict[str, Container] = {}
+        self._watch = Watch(engine, project.default, self._containers)
         self._started = {service.name: anyio.Event() for service in project.services}
         self.running: dict[str, Container] = {}
 
@@ -114,17 +108,17 @@ class _Start:
     async def look_again(self) -> None:
         """Find out whether what ran goes on."""
         for name in list(self.running):
-            if not await self._settled(self._project.service(name)):
+            if not await self._watch.settled(name):
                 del self.running[name]
 
     async def service(self, service: ServiceSpec, image: Image) -> None:
         """Start one service when those that it waits for are there, and wait until it is there itself."""
         for name, condition in waits_for(service).items():
             await self._started[name].wait()
-            await self._reached(name, condition, f" (service {service.name!r} waits for it)")
+            await self._watch.reached(name, condition, f" (service {service.name!r} waits for it)")
         await self._run(service, image)
         self._started[service.name].set()
-        if await self._settled(service):
+        if await self._watch.settled(service.name):
             self.running[service.name] = self._containers[service.name]
 
     async def _run(self, service: ServiceSpec, image: Image) -> None:
@@ -152,74 +146,6 @@ class _Start:
             image = await self._images.ready(self._project.service(service.name))
             service = replace(service, image=image.name)
         raise AssertionError("not reached")
-
-    async def _reached(self, name: str, condition: StartCondition, why: str = "") -> None:
-        """Wait until a service that was started is as far as ``condition``."""
-        if condition == "service_started":
-            return
-        pause = _FIRST_PAUSE
-        what = "be healthy" if condition == "service_healthy" else "end"
-        with doing("sandbox", f"wait for {name} to {what}"):
-            while not await self._is(name, condition, why):
-                await anyio.sleep(pause)
-                pause = min(pause * 1.5, _LONGEST_PAUSE)
-
-    async def _is(self, name: str, condition: StartCondition, why: str) -> bool:
-        state = await self._state(name)
-        ended = _has_ended(state)
-        if condition == "service_completed_successfully":
-            if ended and state["ExitCode"] != 0:
-                raise await self._broke(name, f"ended with exit code {state['ExitCode']}{why}")
-            return ended
-        if ended:
-            raise await self._broke(name, f"ended before it was healthy{why}")
-        health = state.get("Health")
-        if not health:
-            raise await self._broke(name, f"has no health check, nor has its image{why}")
-        if health["Status"] == "unhealthy":
-            raise await self._broke(name, f"is not healthy{why}: {_last_check(health)}")
-        return bool(health["Status"] == "healthy")
-
-    async def _settled(self, service: ServiceSpec) -> bool:
-        """Wait until a service is there for good; whether it goes on, and has not done its work and ended."""
-        name = service.name
-        state = await self._state(name)
-        if (state.get("Health") or {}).get("Status") in ("starting", "unhealthy"):
-            await self._reached(name, "service_healthy")
-            return True
-        if not _has_ended(state):
-            return True
-        if state["ExitCode"] != 0:
-            raise await self._broke(name, f"ended with exit code {state['ExitCode']} while it was started")
-        if name == self._project.default:
-            raise await self._broke(
-                name,
-                "ended at once, but commands are to run in it: give it a command that goes on, "
-                "such as `command: sleep infinity`",
-            )
-        _log.debug("docker: service %s has ended: %s", name, describe_state(dict(state)))
-        return False
-
-    async def _state(self, name: str) -> Mapping[str, Any]:
-        state = await state_of(self._engine, self._containers[name].id)
-        if state is None:
-            raise await self._broke(name, "is gone: somebody removed its container")
-        return state
-
-    async def _broke(self, name: str, what: str) -> SandboxBrokenError:
-        return await container_broke(self._engine, self._containers[name].id, f"Docker: service {name!r} {what}")
-
-
-def _has_ended(state: Mapping[str, Any]) -> bool:
-    return state.get("Status") in ("exited", "dead", "stopped", "removing")
-
-
-def _last_check(health: Mapping[str, Any]) -> str:
-    checks = health.get("Log") or []
-    if not checks:
-        return "its check has not run"
-    said = str(checks[-1].get("Output") or "").strip()
-    return f"its check ended with {checks[-1].get('ExitCode')}" + (f" and said {said[-500:]!r}" if said else "")
 
 
 def _refused(service: ServiceSpec, error: APIError) -> SandboxBrokenError:

@@ -41,11 +41,13 @@ class Given:
         later: variables whose names start so, and that are not set, will be known of a sample: what needs one of them
             is left out. ``None`` = all is known now.
         allowed: names of dangerous things that are allowed all the same.
+        lenient: pass over what is not understood: somebody else runs it, and understands it.
     """
 
     lookup: Lookup
     later: str | None = None
     allowed: Collection[str] = ()
+    lenient: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,15 @@ class Node:
         line = self.line
         where = self.document.name if line is None else f"{self.document.name}:{line}"
         return kind(f"{where}: {self.key}: {text}" if self.place else f"{where}: {text}")
+
+    def unsupported(self, text: str) -> None:
+        """Say that this is not understood, unless that is for somebody else to do.
+
+        Raises:
+            UnsupportedKeyError: the document is not read leniently.
+        """
+        if not self.document.given.lenient:
+            raise self.error(text, UnsupportedKeyError)
 
     @property
     def line(self) -> int | None:
@@ -145,7 +156,7 @@ class Node:
                     yield key, node
             elif not key.startswith("x-") and key not in ignored:
                 known = ", ".join(sorted(keys))
-                raise node.error(f"this key is not supported here (those that are: {known})", UnsupportedKeyError)
+                node.unsupported(f"this key is not supported here (those that are: {known})")
 
     def each(self) -> Iterator[Node]:
         """The items of a list (none for an absent value), or a single text as a list of itself."""

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from proctor_sandbox_docker.compose._document import Node, UnsupportedKeyError
+from proctor_sandbox_docker.compose._document import Node
 from proctor_sandbox_docker.compose._env_file import read_env_file
 from proctor_sandbox_docker.compose._risks import check_bind, demand
 from proctor_sandbox_docker.compose._spec import BuildSpec, HealthSpec, MountSpec, PortSpec, StartCondition
@@ -173,7 +173,7 @@ def read_dependencies(node: Node) -> dict[str, StartCondition]:
     for name, entry in node.items():
         fields = dict(entry.known(("condition", "required", "restart")))
         if "required" in fields and not fields["required"].flag():
-            raise fields["required"].error("false is not supported here", UnsupportedKeyError)
+            fields["required"].unsupported("false is not supported here")
         condition = fields["condition"].text() if "condition" in fields else "service_started"
         known = next((each for each in _CONDITIONS if each == condition), None)
         if known is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from proctor.contracts import UsageError
-from proctor_sandbox_docker.compose._document import Document, Given, Node, Place, UnsupportedKeyError, parse
+from proctor_sandbox_docker.compose._document import Document, Given, Node, Place, parse
 from proctor_sandbox_docker.compose._env_file import read_env_file
 from proctor_sandbox_docker.compose._interpolate import Lookup
 from proctor_sandbox_docker.compose._order import start_order, waits_for
@@ -39,18 +39,19 @@ def read_compose_file(path: Path, given: Given) -> ProjectSpec:
     return _project(_load(path, given))
 
 
-def read_compose(value: Mapping[str, Any], folder: Path, given: Given) -> ProjectSpec:
+def read_compose(value: Mapping[str, Any], folder: Path, given: Given, name: str = "compose") -> ProjectSpec:
     """What ``value``, a compose file as a dict, asks for.
 
     Args:
         value: with ``services``.
         folder: relative paths in it start there.
         given: as for a file.
+        name: of what is read, for errors.
 
     Raises:
         UsageError: as for a file.
     """
-    return _project(Node(dict(value), Document("compose", folder, given)))
+    return _project(Node(dict(value), Document(name, folder, given)))
 
 
 def read_settings(
@@ -192,7 +193,7 @@ def _network(name: str, node: Node) -> NetworkSpec:
     external = _external(name, fields, node)
     driver = fields["driver"].text() if "driver" in fields else None
     if driver not in (None, "bridge"):
-        raise fields["driver"].error(f"{driver!r} is not supported here; bridge is", UnsupportedKeyError)
+        fields["driver"].unsupported(f"{driver!r} is not supported here; bridge is")
     subnets: list[str] = []
     if "ipam" in fields:
         for _, value in fields["ipam"].known(("config",), ignored=("driver", "options")):

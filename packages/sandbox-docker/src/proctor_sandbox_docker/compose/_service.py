@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
-from proctor_sandbox_docker.compose._document import Node, UnsupportedKeyError
+from proctor_sandbox_docker.compose._document import Node
 from proctor_sandbox_docker.compose._parts import (
     read_build,
     read_dependencies,
@@ -104,7 +104,7 @@ def _put_deploy(found: dict[str, Any], node: Node) -> None:
 
 def _once(node: Node) -> int:
     if node.whole() != 1:
-        raise node.error("a service has one container here", UnsupportedKeyError)
+        node.unsupported("a service has one container here")
     return 1
 
 
@@ -113,7 +113,7 @@ def _network_mode(node: Node) -> str:
     if mode == "host":
         demand("host-network", "network_mode: host is the network of this machine", node)
     if mode not in ("none", "bridge", "host") and not mode.startswith("service:"):
-        raise node.error(f"{mode!r} is not one of none, bridge, host, service:NAME", UnsupportedKeyError)
+        node.unsupported(f"{mode!r} is not one of none, bridge, host, service:NAME")
     return mode
 
 
@@ -121,7 +121,7 @@ def _host_processes(node: Node) -> str:
     if node.text() == "host":
         demand("host-processes", "shares processes or memory of this machine", node)
     elif node.text() not in ("private", "shareable"):
-        raise node.error(f"{node.text()!r} is not supported here", UnsupportedKeyError)
+        node.unsupported(f"{node.text()!r} is not supported here")
     return node.text()
 
 
