@@ -7,7 +7,7 @@ that it does not.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,11 +20,14 @@ from proctor.concurrency import kill_groups
 from proctor.contracts import (
     ExecResult,
     OutputLimitExceededError,
+    RunningSandbox,
+    SandboxBrokenError,
     SandboxConnection,
     SandboxDriver,
     SandboxEnvironment,
     SandboxProvider,
     SandboxUserUnsupportedError,
+    UsageError,
 )
 from proctor.hookspecs import hookimpl
 from proctor.sandbox import LocalSandbox, LocalSandboxDriver
@@ -37,10 +40,13 @@ MIB = 1024**2
 
 class Box(SandboxEnvironment):
     shared: dict[str, bytes] = {}
+    live: dict[str, Box] = {}
     running = 0
 
     def __init__(self, inner: LocalSandbox, fault: str) -> None:
         self.inner, self.fault, self.dead = inner, fault, False
+        self.gone = anyio.Event()
+        self.live[inner.directory.parent.name] = self
 
     async def exec(
         self,
@@ -55,6 +61,41 @@ class Box(SandboxEnvironment):
             return ExecResult(True, 0, "root" if self.fault == "users" else str(user), "")
         if self.dead:
             raise RuntimeError("the sandbox has ended")
+        return await self._unless_gone(partial(self._exec, cmd, input, cwd, env, user, timeout))
+
+    async def _unless_gone(self, work: Callable[[], Awaitable[ExecResult[str]]]) -> ExecResult[str]:
+        """What ``work`` comes to, as long as nobody takes the sandbox away."""
+        result: list[ExecResult[str] | Exception] = []
+
+        async def run() -> None:
+            try:
+                result.append(await work())
+            except Exception as error:
+                result.append(error)
+            done.set()
+
+        done = anyio.Event()
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+            group.start_soon(self._await_gone, done)
+            await done.wait()
+            gone = self.gone.is_set()
+            group.cancel_scope.cancel()
+        if gone:
+            if self.fault == "vanish":
+                return ExecResult(False, -9, "", "")
+            raise SandboxBrokenError("the folder was taken away", "gone")
+        if isinstance(result[0], Exception):
+            raise result[0]
+        return result[0]
+
+    async def _await_gone(self, done: anyio.Event) -> None:
+        await self.gone.wait()
+        done.set()
+
+    async def _exec(
+        self, cmd: list[str], input: Any, cwd: Any, env: Any, user: str | None, timeout: float | None
+    ) -> ExecResult[str]:
         cmd, input, cwd, env = self._changed(cmd, input, cwd, env)
         await self._before(cmd, timeout)
         Box.running += 1
@@ -89,6 +130,9 @@ class Box(SandboxEnvironment):
         return cmd, input, cwd, env
 
     async def _before(self, cmd: list[str], timeout: float | None) -> None:
+        if self.fault == "timeout_sessions" and "setsid" in cmd[-1]:
+            await self.inner.exec(["sh", "-c", f"({TICKS}) > /dev/null 2>&1 &"])
+            raise TimeoutError
         goes_on = "ticks" in cmd[-1] and "sleep 600" in cmd[-1]
         if goes_on and self.fault == ("cancel" if timeout is None else "timeout"):
             await self.inner.exec(["sh", "-c", f"({TICKS}) > /dev/null 2>&1 &"])
@@ -198,8 +242,31 @@ class Driver(SandboxDriver):
             self.many += 1
             if self.many > 1:
                 raise RuntimeError("there is one already")
-        made = await self.inner.sample_init(task, config, metadata)
-        return {name: Box(box, self.fault) for name, box in made.items() if isinstance(box, LocalSandbox)}
+        boxes: dict[str, SandboxEnvironment] = {}
+        for name in ("default", "other") if config == "pair" else ("default",):
+            [box] = (await self.inner.sample_init(task, config, metadata)).values()
+            assert isinstance(box, LocalSandbox)
+            same = self.fault == "named" and name == "other"
+            boxes[name] = boxes["default"] if same else Box(box, self.fault)
+        return boxes
+
+    async def check(self, config: Any) -> None:
+        if self.fault == "check":
+            raise UsageError(f"{config!r} makes no sense")
+
+    async def sandboxes(self) -> list[RunningSandbox]:
+        found = await self.inner.sandboxes()
+        if self.fault == "owner":
+            return [replace(one, owner=one.owner and replace(one.owner, epoch=0)) for one in found]
+        return found
+
+    async def remove(self, ids: Sequence[str]) -> list[str]:
+        if self.fault == "remove":
+            return list(ids)
+        for id in ids:
+            if id in Box.live:
+                Box.live.pop(id).gone.set()
+        return await self.inner.remove(ids)
 
     async def sample_cleanup(self, envs: dict[str, SandboxEnvironment], interrupted: bool) -> None:
         self.many -= 1
@@ -235,12 +302,14 @@ def proctor_sandbox_providers() -> Sequence[SandboxProvider]:
 
 class Faulty(SandboxSuite):
     patience = 0.4
-    capabilities = frozenset({"users", "reap"})
+    services = "pair"
+    capabilities = frozenset({"users", "reap", "list", "vanish", "sessions", "named"})
     backends = ("asyncio",)
 
     @pytest.fixture(autouse=True)
     def _its_own_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Box.shared.clear()
+        Box.live.clear()
         monkeypatch.setenv("TMPDIR", str(tmp_path))
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 

@@ -24,7 +24,9 @@ EXPENSIVE = {
     "stdin_large",
     "timeout",
     "timeout_output",
+    "timeout_sessions",
     "unblocked",
+    "vanish",
 }
 
 

@@ -68,10 +68,11 @@ class SandboxChecks(Suite):
             yield next(iter(envs.values()))
 
     @asynccontextmanager
-    async def made(self, driver: SandboxDriver) -> AsyncIterator[dict[str, SandboxEnvironment]]:
+    async def made(self, driver: SandboxDriver, config: Any = None) -> AsyncIterator[dict[str, SandboxEnvironment]]:
         """The sandboxes of a sample; they are taken away at the end, unless the check did so itself."""
-        await driver.task_init(TASK, self.config)
-        envs = await driver.sample_init(TASK, self.config, {})
+        config = self.config if config is None else config
+        await driver.task_init(TASK, config)
+        envs = await driver.sample_init(TASK, config, {})
         taken = dict(envs)
         try:
             yield envs
@@ -79,7 +80,7 @@ class SandboxChecks(Suite):
             with anyio.CancelScope(shield=True):
                 if envs:  # a check that took them away empties this
                     await driver.sample_cleanup(taken, False)
-                await driver.task_cleanup(TASK, self.config, True)
+                await driver.task_cleanup(TASK, config, True)
 
     async def sh(self, box: SandboxEnvironment, script: str, **options: Any) -> str:
         """What a shell command writes; it must succeed."""

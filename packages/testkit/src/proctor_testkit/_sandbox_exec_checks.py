@@ -131,6 +131,15 @@ class ExecChecks(SandboxChecks):
 
         assert not await self.still_ticks(box)
 
+    @check("sandbox.timeout_sessions", needs="sessions")
+    async def test_a_timeout_kills_what_ignores_signals_and_has_left_its_group(self, box: SandboxEnvironment) -> None:
+        await box.write_file("stubborn", f"trap '' TERM HUP INT\n{TICKS}\n")
+        script = "trap '' TERM HUP INT; setsid sh stubborn & while :; do sleep 0.2; done"
+        with pytest.raises(TimeoutError):
+            await box.exec(["sh", "-c", script], timeout=self.patience)
+
+        assert not await self.still_ticks(box)
+
     @check("sandbox.timeout_output", level="should")
     async def test_a_timeout_keeps_what_was_written(self, box: SandboxEnvironment) -> None:
         with pytest.raises(TimeoutError) as raised:

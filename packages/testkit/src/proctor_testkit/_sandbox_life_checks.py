@@ -26,8 +26,8 @@ class LifeChecks(SandboxChecks):
         assert record.name == self.provider
         assert record.backends == self.backends, "the suite's `backends` and the record's agree"
         for cpus in (1, 2, 64):
-            limit = record.default_max_sandboxes(cpus)
-            assert limit is None or limit >= 1
+            for limit in (record.default_max_sandboxes(cpus), record.default_max_execs(cpus)):
+                assert limit is None or limit >= 1
 
     @check("sandbox.apart")
     async def test_samples_do_not_see_one_another(self, driver: SandboxDriver) -> None:

@@ -129,7 +129,8 @@ def _running(folder: Path) -> RunningSandbox:
 
 
 def _remove(folder: Path) -> None:
-    shutil.rmtree(folder, onerror=_make_writable)
+    if folder.exists():  # somebody may have been quicker
+        shutil.rmtree(folder, onerror=_make_writable)
 
 
 def _make_writable(function: Any, path: str, error: Any) -> None:
