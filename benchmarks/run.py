@@ -15,6 +15,7 @@ NAMES = (
     "plugins",
     "http_throughput",
     "bedrock",
+    "docker_sandboxes",
     "in_process",
     "logs",
     "memory",

@@ -22,7 +22,7 @@ from proctor.contracts import (
     SandboxUserUnsupportedError,
 )
 from proctor.sandbox import MAX_EXEC_OUTPUT, MAX_READ_FILE
-from proctor_sandbox_docker._broken import container_broke, describe_state, state_of
+from proctor_sandbox_docker._broken import container_broke, state_of
 from proctor_sandbox_docker._engine import Engine
 from proctor_sandbox_docker._exec import Command, NotBegun, Outcome
 from proctor_sandbox_docker._files import put_file, read_archive, stat_path, too_large
@@ -35,6 +35,7 @@ _FILE_SECONDS = 300.0
 _PING_SECONDS = 10.0
 _VIRTUAL = ("/proc", "/sys", "/dev")
 _KILLED = 128 + 9
+_SETTLE = (0.05, 0.1, 0.2, 0.4)  # seconds between looks at a container whose command was killed
 
 # $1: the file. What `sh` says of it stands in the error; the exit codes are read below.
 _WRITE = """
@@ -159,12 +160,14 @@ class DockerSandbox(SandboxEnvironment):
             ) from error
 
     async def _check_alive(self) -> None:
-        state = await state_of(self.engine, self.container.id)
-        if state is None or not state.get("Running"):
-            what = "it is gone" if state is None else describe_state(state)
-            raise await container_broke(
-                self.engine, self.container.id, f"container {self.container.name} ended while a command ran: {what}"
-            )
+        """Find out whether a command was killed with its container, of which the engine may hear a little later."""
+        for pause in (0.0, *_SETTLE):
+            await anyio.sleep(pause)
+            state = await state_of(self.engine, self.container.id)
+            if state is None or not state.get("Running"):
+                raise await container_broke(
+                    self.engine, self.container.id, f"container {self.container.name} ended while a command ran"
+                )
 
     async def _refused(self, reason: str, cmd: list[str], cwd: str | None = None, user: str | None = None) -> Exception:
         """What the engine's message about a command that it could not begin means."""
