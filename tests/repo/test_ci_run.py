@@ -22,10 +22,12 @@ echo "this is $1"
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A folder with the real script, and stand-ins for all that it calls."""
-    for name in (".ci/run", "tests/services/docker.sh"):
+    for name in (".ci/run", "tests/services/docker.sh", "tests/services/podman.sh"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / ".ci/run", tmp_path / ".ci/run")
-    script(tmp_path / "tests/services/docker.sh", '#!/bin/sh\necho "$1" >> engine\necho unix:///nowhere\n')
+    for engine in ("docker", "podman"):
+        script(tmp_path / f"tests/services/{engine}.sh", f'#!/bin/sh\necho "$1" >> {engine}\necho unix:///nowhere\n')
+    script(tmp_path / "tests/services/python_image.sh", "#!/bin/sh\n")
     for name in ("node", "python3"):
         script(tmp_path / "bin" / name, "#!/bin/sh\n")
     return tmp_path
@@ -55,7 +57,7 @@ def test_a_green_run_ends_with_the_closing_line_of_the_complete_pass(checkout: P
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "3 passed in 0.10s"
-    assert (checkout / "engine").read_text().split() == ["start", "status", "stop"]
+    assert (checkout / "docker").read_text().split() == ["start", "status", "stop"]
 
 
 def test_a_red_run_says_last_which_tests_failed_in_which_step(checkout: Path) -> None:
@@ -76,7 +78,7 @@ def test_a_red_run_says_last_which_tests_failed_in_which_step(checkout: Path) ->
     assert "FAILED tests/x.py::test_y" in end
     assert "1 failed, 2 passed in 0.10s" in end
     assert "this is tests" not in done.stdout
-    assert (checkout / "engine").read_text().split()[-1] == "stop"
+    assert (checkout / "docker").read_text().split()[-1] == "stop"
 
 
 def test_a_step_that_hangs_is_ended_with_its_children_and_named(checkout: Path) -> None:
@@ -105,7 +107,9 @@ def test_a_step_that_leaves_a_process_behind_fails_and_says_which(checkout: Path
 
 
 def test_a_step_that_leaves_files_in_its_temporary_folder_fails_and_says_which(checkout: Path) -> None:
-    done = ci(checkout, 'case $1 in types) mkdir -p "$TMPDIR/pytest-of-me" "$TMPDIR/proctor-$(id -u)" "$TMPDIR/odd" ;; esac')
+    done = ci(
+        checkout, 'case $1 in types) mkdir -p "$TMPDIR/pytest-of-me" "$TMPDIR/proctor-$(id -u)" "$TMPDIR/odd" ;; esac'
+    )
 
     assert done.returncode == 1
     [line] = [line for line in done.stdout.splitlines() if "left in its temporary folder" in line]

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # A real Podman for tests: its service on a socket, beside any other of this machine and without a registry.
-#   podman.sh start [--rootless]  install what is missing (Debian, Ubuntu), start the service, make the image
-#                                 proctor-busybox:latest, print the address for DOCKER_HOST
-#   podman.sh status              print the address; exit code 1 when no service answers there
-#   podman.sh stop                remove its containers, stop it, remove its files
-# All of it is in PROCTOR_PODMAN_HOME, by default a folder of this user below the temporary one. With --rootless the
-# service runs as the user in PROCTOR_PODMAN_USER (made when root starts it), else as whoever calls this.
+#   podman.sh start   install what is missing (Debian, Ubuntu), start the service, make the image
+#                     proctor-busybox:latest, print the address for CONTAINER_HOST (or DOCKER_HOST)
+#   podman.sh status  print the address; exit code 1 when no service answers there
+#   podman.sh stop    remove its containers, stop it, remove its files
+# All of it is in PROCTOR_PODMAN_HOME, by default a folder of this user below the temporary one.
 set -euo pipefail
 home=${PROCTOR_PODMAN_HOME:-${TMPDIR:-/tmp}/proctor-podman-$(id -u)}
 address=unix://$home/podman.sock
@@ -15,6 +14,7 @@ patience=60 # seconds that the service has to answer, or to stop
 say() { echo "podman.sh: $*" >&2; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
 is_static() { [ -x /bin/busybox ] && ! ldd /bin/busybox >/dev/null 2>&1; }
+unset CONTAINER_HOST CONTAINER_CONNECTION # of a service that was started before: this is about the program itself
 export CONTAINERS_CONF=$home/containers.conf
 storage=(--root "$home/data" --runroot "$home/run" --cgroup-manager cgroupfs --events-backend file)
 local_podman() { timeout 60 podman "${storage[@]}" "$@"; }

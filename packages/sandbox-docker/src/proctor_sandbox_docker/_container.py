@@ -196,7 +196,7 @@ def _host_config(service: ServiceSpec, place: Place) -> dict[str, Any]:
         mode = place.networks[next(iter(service.networks))]
     host: dict[str, Any] = {
         "NetworkMode": mode,
-        "Init": place.has_init if service.init is None else service.init,
+        "Init": _init(service, place),
         "PidsLimit": service.pids_limit or PIDS_LIMIT,
         "SecurityOpt": _security(service.security_opt),
         "CapDrop": _dropped(service),
@@ -225,6 +225,13 @@ def _host_config(service: ServiceSpec, place: Place) -> dict[str, Any]:
         "RestartPolicy": None if service.restart is None else _restart(service.restart),
     }
     return host | {name: value for name, value in given.items() if value is not None}
+
+
+def _init(service: ServiceSpec, place: Place) -> bool:
+    """Whether the engine's own program comes first; what waits for us in a container does its work as well."""
+    if not place.has_init and (service.init is None or service.keep_alive):
+        return False
+    return service.init is not False
 
 
 def _security(options: Sequence[str]) -> list[str]:
