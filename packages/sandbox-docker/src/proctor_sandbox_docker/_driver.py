@@ -64,8 +64,8 @@ class DockerDriver(SandboxDriver):
                 self._compose = await to_thread.run_sync(find_compose) or ()
             if not self._compose:
                 hint = "`docker compose` would run the file as it is: install it, or leave the key out"
-                raise UnsupportedKeyError(f"{error}. {hint}") from None
-            self._tell(f"{error}; so the file is run as it is by `{' '.join(self._compose)}`")
+                raise UnsupportedKeyError(f"{error} ({hint})") from None
+            self._tell(f"the file is run as it is by `{' '.join(self._compose)}`: {error}")
         variables = metadata_variables(metadata or {})
         allowed = allowed_risks(os.environ.get(ALLOW, ""))
         return ComposeRun(self._compose, self.engine, file.absolute(), variables, allowed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -155,8 +156,9 @@ class Node:
                 if not (node.absent or node.later):
                     yield key, node
             elif not key.startswith("x-") and key not in ignored:
-                known = ", ".join(sorted(keys))
-                node.unsupported(f"this key is not supported here (those that are: {known})")
+                near = get_close_matches(key, keys, 1)
+                known = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(keys))}"
+                node.unsupported(f"this key is not supported here; {known}")
 
     def each(self) -> Iterator[Node]:
         """The items of a list (none for an absent value), or a single text as a list of itself."""
