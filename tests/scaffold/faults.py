@@ -116,9 +116,10 @@ FAULTS = (
         "sandbox",
         "the folder of a sample stays",
         "_sandbox.py",
-        "await to_thread.run_sync(_remove, env.folder)",
+        "await to_thread.run_sync(_remove, env.folder.parent)",
         "await to_thread.run_sync(str, env.folder)",
         "sandbox.cleanup",
+        "sandbox.owner",
     ),
     _fault(
         "sandbox",

@@ -7,4 +7,4 @@ from proctor_testkit import SandboxSuite
 
 class TestAcme(SandboxSuite):
     provider = "acme"
-    capabilities = frozenset({"reap"})
+    capabilities = frozenset({"reap", "list"})

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import os
+import json
 import shutil
 import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, overload
 
 import anyio
 from anyio import to_thread
-from proctor.concurrency import kill_groups, process_exists, subprocess
+from proctor.concurrency import kill_groups, subprocess
 from proctor.contracts import (
     ExecResult,
     OutputLimitExceededError,
+    RunningSandbox,
+    SandboxBrokenError,
+    SandboxConnection,
     SandboxDriver,
     SandboxEnvironment,
+    SandboxOwner,
     SandboxUserUnsupportedError,
 )
+from proctor.sandbox import sandbox_owner
 
 EXEC_LIMIT = 10 * 1024**2  # bytes of either stream of a command
 FILE_LIMIT = 100 * 1024**2  # bytes of a file that is read
@@ -82,9 +89,8 @@ class AcmeDriver(SandboxDriver):
     """Makes a folder for each sample."""
 
     async def sample_init(self, task: str, config: Any, metadata: dict[str, Any]) -> dict[str, SandboxEnvironment]:
-        """One sandbox. Its owner's process id is in its name, so that what a killed run left can be told apart."""
-        folder = await to_thread.run_sync(lambda: tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-        return {"default": AcmeSandbox(Path(folder))}
+        """One sandbox. It says whose it is, so that what a killed run left can be told from what is in use."""
+        return {"default": await to_thread.run_sync(_make, sandbox_owner())}
 
     async def sample_cleanup(self, envs: dict[str, SandboxEnvironment], interrupted: bool) -> None:
         """End what still runs, then remove the folder."""
@@ -92,11 +98,44 @@ class AcmeDriver(SandboxDriver):
             for env in envs.values():
                 if isinstance(env, AcmeSandbox):
                     await kill_groups(env.background)
-                    await to_thread.run_sync(_remove, env.folder)
+                    await to_thread.run_sync(_remove, env.folder.parent)
 
-    async def reap(self, run_id: str | None) -> list[str]:
-        """Remove the folders of processes that are gone."""
-        return await to_thread.run_sync(_reap)
+    async def sandboxes(self) -> list[RunningSandbox]:
+        """What any process has made and is still there: `reap` and `proctor sandbox` go by it."""
+        return await to_thread.run_sync(lambda: [_running(folder) for folder in _folders()])
+
+    async def remove(self, ids: Sequence[str]) -> list[str]:
+        """Remove these."""
+        removed = []
+        for folder in await to_thread.run_sync(_folders):
+            if folder.name in ids:
+                await to_thread.run_sync(_remove, folder)
+                if folder.exists():
+                    raise SandboxBrokenError(f"{folder} could not be removed")
+                removed.append(folder.name)
+        return removed
+
+
+def _make(owner: SandboxOwner) -> AcmeSandbox:
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    (folder / "labels.json").write_text(json.dumps(owner.labels()), "utf-8")
+    inside = folder / "work"
+    inside.mkdir()
+    return AcmeSandbox(inside)
+
+
+def _folders() -> list[Path]:
+    return sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*"))
+
+
+def _running(folder: Path) -> RunningSandbox:
+    try:
+        owner = SandboxOwner.from_labels(json.loads((folder / "labels.json").read_text("utf-8")))
+        created = datetime.fromtimestamp(folder.stat().st_ctime, UTC)
+    except (OSError, ValueError):  # it is being made or removed
+        owner, created = None, None
+    enter = SandboxConnection(type="acme", command=f"cd {folder}/work && sh")
+    return RunningSandbox(folder.name, owner, "a folder", created, enter)
 
 
 def _read(path: Path) -> bytes:
@@ -114,13 +153,3 @@ def _write(path: Path, data: bytes) -> None:
 
 def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _reap() -> list[str]:
-    left: list[str] = []
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
-        owner = folder.name.removeprefix(PREFIX).partition("-")[0]
-        if owner.isdigit() and not process_exists(int(owner)):
-            _remove(folder)
-            left.append(str(folder))
-    return left

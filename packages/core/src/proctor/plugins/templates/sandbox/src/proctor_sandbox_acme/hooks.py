@@ -20,12 +20,13 @@ def _make() -> SandboxDriver:
 
 @hookimpl
 def proctor_sandbox_providers() -> Sequence[SandboxProvider]:
-    """One provider; it takes no configuration, and two sandboxes for each CPU are open at once."""
+    """One provider; it takes no configuration. For each CPU two sandboxes are up and four commands run at once."""
     return [
         SandboxProvider(
             name="acme",
             factory=_make,
             default_max_sandboxes=lambda cpus: 2 * cpus,
+            default_max_execs=lambda cpus: 4 * cpus,
             takes_config=False,
             summary="a folder of this machine for each sample",
         )
