@@ -13,7 +13,10 @@ from pathlib import Path
 from bench_support import Figure, Run, at_most, environment, folder, main, reference, run
 
 PLUGINS, IMPORT_SECONDS = 50, 0.2
-REPEATS = 7  # the first of them compiles the bytecode
+ADDED, FACTOR = 0.1, 1.3  # seconds that fifty may add; what a start among broken ones may take, of one alone
+# The first run compiles the bytecode. What else the machine does only ever adds, so the fastest run tells, and more of
+# them are made while it is over the limit: on a machine that has much else to do, few runs are undisturbed.
+REPEATS, MOST = 7, 30
 HOOKS = f"import time\ntime.sleep({IMPORT_SECONDS})\nraise SystemExit('nobody asked for me')\n"
 TASK = """
 from proctor import Task, task
@@ -47,10 +50,16 @@ def one_sample(python: str, **env: str) -> Run:
         return run([*command, "--display", "none", "--log-dir", str(home)], env=environment(**env))
 
 
-def side_by_side(first: Callable[[], Run], second: Callable[[], Run]) -> tuple[list[Run], list[Run]]:
-    """Runs of two kinds, in turn: what else the machine does befalls both."""
-    pairs = [(first(), second()) for _ in range(REPEATS)]
-    return [one for one, _ in pairs], [other for _, other in pairs]
+def side_by_side(
+    first: Callable[[], Run], second: Callable[[], Run], enough: Callable[[list[Run], list[Run]], bool]
+) -> tuple[list[Run], list[Run]]:
+    """Runs of two kinds, in turn, until there are enough: what else the machine does befalls both."""
+    ones: list[Run] = []
+    others: list[Run] = []
+    while len(ones) < REPEATS or (len(ones) < MOST and not enough(ones, others)):
+        ones.append(first())
+        others.append(second())
+    return ones, others
 
 
 def wall(runs: Sequence[Run]) -> float:
@@ -67,17 +76,26 @@ def measure(alone: str = "", among: str = "") -> list[Figure]:
     here = sys.executable
     with folder() as root:
         dummies(root)
-        without, beside = side_by_side(lambda: one_sample(here), lambda: one_sample(here, PYTHONPATH=str(root)))
+        without, beside = side_by_side(
+            lambda: one_sample(here),
+            lambda: one_sample(here, PYTHONPATH=str(root)),
+            lambda ones, others: wall(others) - wall(ones) <= ADDED,
+        )
     figures = [
         reference("plugins: one sample of the mock model", wall(without), "s"),
-        at_most(f"plugins: what {PLUGINS} that nobody uses add", max(0.0, wall(beside) - wall(without)), "s", 0.1),
+        at_most(f"plugins: what {PLUGINS} that nobody uses add", max(0.0, wall(beside) - wall(without)), "s", ADDED),
+        at_most(f"plugins: CPU that {PLUGINS} add", max(0.0, cpu(beside) - cpu(without)), "s", ADDED),
     ]
     if alone and among:
-        core, beside = side_by_side(lambda: one_sample(alone), lambda: one_sample(among))
+        core, beside = side_by_side(
+            lambda: one_sample(alone),
+            lambda: one_sample(among),
+            lambda ones, others: wall(others) <= FACTOR * wall(ones),
+        )
         figures += [
             reference("plugins: one sample, the core alone", wall(core), "s"),
-            reference("plugins: one sample among broken ones", wall(beside), "s"),
-            at_most("plugins: CPU of one sample among broken ones", cpu(beside), "s", 1.3 * cpu(core)),
+            at_most("plugins: one sample among broken ones / alone", wall(beside) / wall(core), "x", FACTOR),
+            at_most("plugins: CPU among broken ones / alone", cpu(beside) / cpu(core), "x", FACTOR),
         ]
     return figures
 
