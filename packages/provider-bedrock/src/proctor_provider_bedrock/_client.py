@@ -12,6 +12,7 @@ from botocore.config import Config
 
 from proctor_provider_bedrock._args import BedrockArgs
 from proctor_provider_bedrock._connections import Call, current, track_connections
+from proctor_provider_bedrock._direct import DirectCalls
 from proctor_provider_bedrock._place import Place
 from proctor_provider_bedrock._session import new_session
 
@@ -36,7 +37,8 @@ class Client:
         self._place = place
         self._timeouts = (args.connect_timeout, args.read_timeout)
         self._lock = threading.Lock()
-        self._made, self._owner = self._make()
+        self._bearer = {} if place.api_key is None else {"Authorization": f"Bearer {place.api_key}"}
+        self._made, self._direct, self._owner = self._make()
 
     def send(self, operation: str, request: dict[str, Any], call: Call) -> dict[str, Any]:
         """The response to one request; in a worker thread, and exactly one request.
@@ -45,6 +47,8 @@ class Client:
             Exception: whatever the SDK raises.
         """
         current.set(call)  # in the thread's own copy of the context
+        if operation == "converse" and self._direct is not None:
+            return self._direct.send(request, {**call.headers, **self._bearer})
         response: dict[str, Any] = getattr(self._made, operation)(**request)
         return response
 
@@ -56,10 +60,10 @@ class Client:
         if self._place.api_key is not None:
             return False
         with self._lock:
-            made, owner = self._make()
+            made, direct, owner = self._make()
             if owner == self._owner:
                 return False
-            old, self._made, self._owner = self._made, made, owner
+            old, self._made, self._direct, self._owner = self._made, made, direct, owner
             old.close()  # calls that still use it close their connections when they are done
             return True
 
@@ -67,7 +71,7 @@ class Client:
         """Close the connections that nobody uses; the client can be used again."""
         self._made.close()
 
-    def _make(self) -> tuple[Any, tuple[str | None, ...]]:
+    def _make(self) -> tuple[Any, DirectCalls | None, tuple[str | None, ...]]:
         place = self._place
         session = new_session(place.profile)
         connect, read = self._timeouts
@@ -83,16 +87,19 @@ class Client:
             **settings,
         )
         client = session.client("bedrock-runtime", region_name=place.region, endpoint_url=place.base_url, config=config)
-        bearer = {} if place.api_key is None else {"Authorization": f"Bearer {place.api_key}"}
+        bearer = self._bearer
 
         def add_headers(params: dict[str, Any], **_: Any) -> None:
             call = current.get()
             params["headers"].update(bearer if call is None else {**call.headers, **bearer})
 
         client.meta.events.register("before-call.bedrock-runtime", add_headers)
-        if not track_connections(client):
+        connections = track_connections(client)
+        if connections is None:
             logger.warning("this version of botocore (%s) can't end a cancelled call early", botocore.__version__)
-        return client, _owner(session, place)
+            return client, None, _owner(session, place)
+        credentials = None if place.api_key else session.get_credentials()
+        return client, DirectCalls(client, connections, credentials), _owner(session, place)
 
 
 def _owner(session: Any, place: Place) -> tuple[str | None, ...]:

@@ -80,14 +80,18 @@ def _tracked(pool: Any) -> Any:
     return Pool
 
 
-def track_connections(client: Any) -> bool:
-    """Let the connections of a boto3 client be ended by ``Call.end``; False when this version of the SDK has no place
-    for that, so that a cancelled call's thread stays until the service answers or the read times out."""
+def track_connections(client: Any) -> Any:
+    """Let the connections of a boto3 client be ended by ``Call.end``.
+
+    Returns:
+        What sends the client's requests; None when this version of the SDK has no place for that, so that a cancelled
+        call's thread stays until the service answers or the read times out.
+    """
     # The SDK has no public name for its pools; these two have been there since 2018.
     session = getattr(getattr(client, "_endpoint", None), "http_session", None)
     pools = getattr(session, "_pool_classes_by_scheme", None)
     if not isinstance(pools, dict) or not all(hasattr(pool, "ConnectionCls") for pool in pools.values()):
-        return False
+        return None
     for scheme, pool in list(pools.items()):
         pools[scheme] = _tracked(pool)
-    return True
+    return session
