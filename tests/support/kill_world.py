@@ -98,6 +98,8 @@ class World:
             "KILL_ACKS": str(witness),
         }
         env.pop("PYTHONDONTWRITEBYTECODE", None)  # many processes start
+        # Rust's report of a panic needs memory: without any it waits for itself, with the interpreter's lock in hand.
+        env.pop("RUST_BACKTRACE", None)
         if at is not None and at.kind not in ("request", "put"):
             env["KILL_AT"] = f"{at.kind}:{at.count}:{at.share}"
         common = ["--plugin", str(HERE / "witness.py"), "--observer", "witness", "--display", "none"]

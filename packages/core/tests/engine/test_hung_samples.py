@@ -238,3 +238,52 @@ def test_ctrl_c_in_a_terminal_ends_a_run_with_a_hung_solver(tmp_path: Path, back
     log = _log(tmp_path)
     assert log.status == "cancelled"
     assert {sample.id for sample in log.samples or () if sample.scores} == {1}
+
+
+STARVED = """
+import anyio, trio._core._thread_cache as cache
+from anyio import to_thread
+from proctor import Task, task
+from proctor.dataset import Sample
+from proctor.solver import solver
+
+handle = cache.WorkerThread._handle_job
+
+def starve(self):
+    if self._job[2] is not None and "dies" in self._job[2]:
+        raise MemoryError
+    handle(self)
+
+cache.WorkerThread._handle_job = starve
+
+def dies():
+    pass
+
+@solver
+def waits():
+    async def solve(state, generate):
+        if state.sample_id == 2:
+            import trio
+            await trio.to_thread.run_sync(dies, thread_name="dies")
+        return state
+    return solve
+
+@task
+def starved():
+    return Task(dataset=[Sample(input="q", id=number) for number in (1, 2)], solver=waits())
+"""
+
+
+def test_a_run_that_waits_for_a_thread_which_died_without_memory_is_ended(tmp_path: Path) -> None:
+    # given a worker of trio's that dies before it can say so: nothing would ever wake its sample
+    (tmp_path / "starved.py").write_text(STARVED)
+    command = [sys.executable, "-m", "proctor", "eval", "starved.py", "--model", "mock/model", "--display", "plain"]
+    command += ["--log-dir", "logs", "--async-backend", "trio", "--max-samples", "1"]
+    with running(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        output, _ = process.communicate(timeout=ENDS)
+    # then the process ends, and the log has what there is
+    assert process.returncode == 1, output
+    assert "no memory left" in output
+    log = _log(tmp_path)
+    assert log.status == "error"
+    assert {sample.id for sample in log.samples or () if sample.error is None} == {1}

@@ -29,6 +29,8 @@ _LOGS = 10.0  # seconds that the logs have to be finished
 _SCREEN = 2.0  # seconds that the screen has for its last picture
 _LEAVE = 5.0  # seconds that an event loop has to end when the run is over
 _LEAVE_STUCK = 1.0  # the same where something was left behind already: it is likely not to end at all
+# Where the threads are made that run what would block the event loop.
+_WORKERS = ("trio._core._thread_cache", "anyio._backends._asyncio")
 
 
 class Why(NamedTuple):
@@ -75,10 +77,14 @@ class Emergency:
         self._stop_timeout = STOP_TIMEOUT if stop_timeout is None else stop_timeout
         self._signal = 0
         self._signalled = 0.0
+        self._starved = False
         self._over = threading.Event()
+        self._hook = threading.excepthook
+        self._own_hook = self._thread_died  # bound once, to be known again
 
     def start(self) -> None:
         """Begin to watch."""
+        self._hook, threading.excepthook = threading.excepthook, self._own_hook
         threading.Thread(target=self._run, name="proctor-emergency", daemon=True).start()
 
     def signalled(self, number: int) -> None:
@@ -89,11 +95,25 @@ class Emergency:
     def close(self) -> None:
         """The run has ended as it should."""
         self._over.set()
+        if threading.excepthook is self._own_hook:
+            threading.excepthook = self._hook
+
+    def _thread_died(self, args: threading.ExceptHookArgs) -> None:
+        """On a thread that raised: whoever waits for a worker of the loop's that died waits forever."""
+        if issubclass(args.exc_type, MemoryError):
+            trace = args.exc_traceback
+            while trace is not None:
+                self._starved = self._starved or trace.tb_frame.f_globals.get("__name__") in _WORKERS
+                trace = trace.tb_next
+        self._hook(args)
 
     def _run(self) -> None:
         before: Why | None = None
         while not self._over.wait(_LOOK):
-            why = self.reason(time.monotonic())
+            try:
+                why = self.reason(time.monotonic())
+            except MemoryError:
+                continue
             # Twice in a row, since a process that was stopped finds all its times over when it goes on.
             if why is not None and before is not None:
                 self._end(why)
@@ -101,6 +121,8 @@ class Emergency:
 
     def reason(self, now: float) -> Why | None:
         """Why the process has to be ended, if it has to."""
+        if self._starved:
+            return Why(1, "there is no memory left, and a thread that samples wait for has died of it", True)
         code = 128 + self._signal
         if self._signal == signal.SIGTERM and now - self._signalled > self._stop_timeout:
             return Why(code, f"the run had not ended {self._stop_timeout:g} s after SIGTERM (--stop-timeout)", False)
@@ -115,6 +137,14 @@ class Emergency:
         return None
 
     def _end(self, why: Why) -> None:
+        try:
+            self._finish_all(why)
+        except (MemoryError, RuntimeError):  # no thread can be started: logs have what was acknowledged
+            pass
+        finally:
+            leave(why.code)
+
+    def _finish_all(self, why: Why) -> None:
         threads = [
             threading.Thread(target=_finish, args=(unit, why), name="proctor-emergency-log", daemon=True)
             for unit in self._units()
@@ -127,7 +157,6 @@ class Emergency:
         last = threading.Thread(target=self._last, args=(why.code, why.text), daemon=True)
         last.start()
         last.join(_SCREEN)
-        leave(why.code)
 
 
 def _finish(unit: Ending, why: Why) -> None:
@@ -137,9 +166,10 @@ def _finish(unit: Ending, why: Why) -> None:
 
 def leave(code: int) -> None:
     """End the process, whatever its threads do; what was printed is written out first, if that can be done."""
-    flushed = threading.Thread(target=_flush, daemon=True)
-    flushed.start()
-    flushed.join(_SCREEN)
+    with suppress(MemoryError, RuntimeError):
+        flushed = threading.Thread(target=_flush, daemon=True)
+        flushed.start()
+        flushed.join(_SCREEN)
     os._exit(code)
 
 
