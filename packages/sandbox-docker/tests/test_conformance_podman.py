@@ -30,8 +30,12 @@ def podman(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow  # a service that starts a program for each container and each command
 @pytest.mark.usefixtures("podman")
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # what differs is the engine: both back-ends run with Docker's
 class TestPodman(SandboxSuite):
     provider = "docker"
     config = IMAGE
     capabilities = frozenset({"users", "reap"})
+
+    @pytest.fixture
+    def anyio_backend(self) -> str:
+        """One: what differs is the engine, and both back-ends run with Docker's."""
+        return "asyncio"

@@ -156,7 +156,8 @@ class Command:
         return found
 
     def _has_ended(self) -> bool:
-        return not self._inspect().get("Running")
+        found = self._inspect()
+        return not found.get("Running") and found.get("ExitCode") is not None  # without one it has yet to begin
 
     def _exit_code(self) -> int:
         """The exit code, once the engine knows it; its streams may end before the command does."""

@@ -27,6 +27,8 @@ __all__ = ["Stopped", "Stream"]
 _CHUNK = 256 * 1024
 _ANSWER_SECONDS = 60.0
 _MAX_HEAD = 64 * 1024
+_LAST_WORDS = 3.0
+"""Seconds without output after which a command that has ended has said all: engines wait for two themselves."""
 
 
 class Stopped(Exception):
@@ -121,7 +123,7 @@ class Stream:
         rest, self._rest = self._rest, b""
         self._frames.feed(rest)
         left = memoryview(stdin or b"")
-        pause, quiet_since = 1.0, time.monotonic()
+        pause, quiet_since, over = 1.0, time.monotonic(), False
         with selectors.DefaultSelector() as selector:
             selector.register(self._theirs, selectors.EVENT_READ)
             selector.register(sock, _wanted(left))
@@ -138,12 +140,13 @@ class Stream:
                 if mask & selectors.EVENT_READ:
                     if not self._read(sock):
                         return
-                    pause, quiet_since = 1.0, time.monotonic()
+                    quiet_since = time.monotonic()
+                    pause = _LAST_WORDS if over else 1.0
                 elif time.monotonic() - quiet_since >= pause:
-                    if ended():
-                        self._drain(sock)
+                    if over:
                         return
-                    pause, quiet_since = min(pause * 2, 30.0), time.monotonic()
+                    over = ended()  # what it has written may be on its way through the engine still
+                    pause, quiet_since = _LAST_WORDS if over else min(pause * 2, 30.0), time.monotonic()
 
     def _write(self, sock: socket.socket, left: memoryview) -> memoryview:
         try:
@@ -170,17 +173,6 @@ class Stream:
             self._frames.feed(data)
             if self._frames.full or not isinstance(sock, ssl.SSLSocket):
                 return True  # TLS may hold more than the selector can see
-
-    def _drain(self, sock: socket.socket) -> None:
-        """Take what stands in the socket; the command has ended."""
-        while self._frames.full is None:
-            try:
-                data = sock.recv(_CHUNK)
-            except (OSError, ssl.SSLError):
-                return
-            if not data:
-                return
-            self._frames.feed(data)
 
 
 def _wanted(left: memoryview) -> int:
