@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ class Provider(ModelAPI):
         super().__init__("m")
         self.capacity, self.latency = capacity, latency
         self.in_flight = self.peak = self.refused = self.answered = 0
+        self.asked: list[float] = []
 
     def connection_key(self) -> str:
         return f"provider:{id(self)}"
@@ -38,6 +39,7 @@ class Provider(ModelAPI):
         return Retry("rate_limit", 0.02) if isinstance(exc, Refused) else Retry("permanent")
 
     async def generate(self, input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
+        self.asked.append(time.monotonic())
         if self.in_flight >= self.capacity:
             self.refused += 1
             raise Refused("too many")
@@ -112,11 +114,13 @@ def test_what_the_options_say_of_connections() -> None:
 
 def test_requests_a_minute_are_kept(run: Any) -> None:
     api = Provider(capacity=50, latency=0.0)
+    begun = time.monotonic()
     [log] = run(task(5), model(api), max_rpm=1200)  # one each 50 ms
-    ends = sorted(datetime.fromisoformat(sample.completed_at or "") for sample in log.samples or [])
-    assert (log.status, len(ends)) == ("success", 5)
-    assert (ends[-1] - ends[0]).total_seconds() > 0.19, "the last left four intervals after the first"
-    assert all((sample.working_time or 0) < 0.15 for sample in log.samples or []), "a wait for the pace is no work"
+    waits = [(sample.total_time or 0) - (sample.working_time or 0) for sample in log.samples or []]
+    assert (log.status, len(api.asked)) == ("success", 5)
+    # Not after the first one arrived: a slow machine may have kept that on its way while the pace went on.
+    assert api.asked[-1] - begun >= 0.2, "the last left four intervals after the first"
+    assert max(waits) > 0.04, "a wait for the pace is no work"
 
 
 @pytest.mark.anyio
