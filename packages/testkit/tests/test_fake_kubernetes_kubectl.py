@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from child_processes import running as running_process
 from docker_engine import docker_engine
 from kube_pods import pod
 from kubectl import Kubectl, kubectl_path
@@ -57,6 +59,24 @@ def test_it_reads_objects(kubectl: Kubectl, running: str) -> None:
     assert [one["metadata"]["name"] for one in kubectl.json("get", "pods", "-l", "app=running")["items"]] == [running]
     assert kubectl.json("get", "pods", "-l", "app!=running")["items"] == []
     assert kubectl.json("get", "pods", "--field-selector", "status.phase=Pending")["items"] == []
+
+
+def test_it_watches(kubectl: Kubectl, cluster: FakeKubernetes) -> None:
+    before = cluster.count("^watch pods")
+    watching = [kubectl.path, "get", "pods", "-l", "app=watched", "--watch", "--no-headers"]
+    with running_process(watching, env=kubectl.environment, stdout=subprocess.PIPE, text=True) as child:
+        assert cluster.wait("^watch pods", before + 1)
+        script = ["sh", "-c", "while ! test -e go; do sleep 0.05; done; exit 3"]
+        kubectl.said("create", "-f", "-", data=json.dumps(pod("watched", script, restartPolicy="Never")).encode())
+        words = []
+        for line in child.stdout:
+            words.append(line.split()[2])
+            if words[-1] == "Running":
+                kubectl.said("exec", "watched", "--", "touch", "go")
+            if words[-1] == "Error":
+                break
+
+    assert list(dict.fromkeys(words)) == ["Pending", "ContainerCreating", "Running", "Error"]
 
 
 def test_it_describes_a_pod_with_its_events(kubectl: Kubectl, running: str) -> None:
@@ -159,6 +179,7 @@ def test_it_deletes_and_waits_until_nothing_is_left(kubectl: Kubectl, cluster: F
     kubectl.said("create", "-f", "-", data=json.dumps(pod("short")).encode())
     kubectl.said("wait", "--for=condition=Ready", "pod/short", "--timeout=60s")
 
-    kubectl.said("delete", "pod", "short", "--timeout=60s")
+    kubectl.said("delete", "pod", "short", "--wait=false")
+    kubectl.said("wait", "--for=delete", "pod/short", "--timeout=60s")
 
     assert "short" not in [one["metadata"]["name"] for one in cluster.objects()]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 __all__ = ["quantity", "requested", "spelled"]
 
+_AMOUNT = re.compile(r"(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][0-9]+)?)(?P<unit>[A-Za-z]*)")
 _UNITS = {
     "n": 1e-9,
     "u": 1e-6,
@@ -28,11 +30,10 @@ def quantity(text: Any) -> float:
     Raises:
         ValueError: if it is none.
     """
-    said = str(text)
-    number = said.rstrip("".join(set("".join(_UNITS))))
-    if said[len(number) :] not in _UNITS:
-        raise ValueError(f"quantities must match the regular expression: {said!r}")
-    return float(number) * _UNITS[said[len(number) :]]
+    found = _AMOUNT.fullmatch(str(text))
+    if found is None or found["unit"] not in _UNITS:
+        raise ValueError(f"quantities must match the regular expression: {text!r}")
+    return float(found["number"]) * _UNITS[found["unit"]]
 
 
 def spelled(amount: float) -> str:

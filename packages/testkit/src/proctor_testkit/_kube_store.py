@@ -20,6 +20,7 @@ Obj: TypeAlias = dict[str, Any]
 Selector: TypeAlias = Callable[[Obj], bool]
 
 _KEPT = 20_000  # changes, after which the oldest are forgotten
+_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _TERM = re.compile(
     r"\s*(?:(?P<absent>!)\s*(?P<gone>[^\s,=!]+)"
     r"|(?P<key>[^\s,=!()]+)(?:\s*(?P<op>==|=|!=)\s*(?P<value>[^,]*)|\s+(?P<set>in|notin)\s*\((?P<values>[^)]*)\))?)"
@@ -196,6 +197,9 @@ def selector(labels: str, fields: str, namespace: str = "") -> Selector:
     """
     by_label = list(_terms(labels))
     by_field = list(_terms(fields))
+    for value in (one for _, _, values in by_label for one in values):
+        if not _VALUE.fullmatch(value):
+            raise bad_request(f'unable to parse requirement: values[0]: Invalid value: "{value}": a valid label')
     if any(operator not in ("=", "!=") for _, operator, _ in by_field):
         raise bad_request(f'invalid field selector: "{fields}"')
 
