@@ -56,8 +56,7 @@ async def subprocess(
         mark: something unique that its processes are found by on Linux, for ``kill_marked``.
 
     Raises:
-        ExecTimeoutError: after all that the command started is dead (on Linux also what left its process group); it
-            carries what there was.
+        ExecTimeoutError: after all that the command started is dead; it carries what there was.
         OutputLimitExceededError: when a stream grew past ``output_limit``; it carries what there was.
     """
     own = quick_id()
@@ -80,17 +79,20 @@ async def subprocess(
         except BaseException:
             # Also when the leader is gone: children that outlived it hold the pipes and the group.
             await _kill(process, own)
-            await _discard(process)
             raise
         finally:
-            with anyio.CancelScope(shield=True):
-                await process.aclose()
-                for _ in range(_CLOSING):
-                    await anyio.lowlevel.checkpoint()
+            await _close(process)
         if background is not None and _alive(process.pid):
             background.add(process.pid)
     code, decode = process.returncode or 0, _text if text else bytes
     return ExecResult(code == 0, code, decode(stdout), decode(stderr))
+
+
+async def _close(process: Process) -> None:
+    with anyio.CancelScope(shield=True):
+        await process.aclose()
+        for _ in range(_CLOSING):
+            await anyio.lowlevel.checkpoint()
 
 
 async def kill_groups(groups: Iterable[int]) -> None:
@@ -157,7 +159,7 @@ async def _communicate(
 
 
 async def _kill(process: Process, own: str) -> None:
-    """Kill the command and all that it started: its descendants, its process group, and what has its mark."""
+    """Kill the command and all that it started: descendants, process group, on Linux what has its mark."""
     with anyio.CancelScope(shield=True):
         await kill_descendants(process.pid)
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -167,6 +169,7 @@ async def _kill(process: Process, own: str) -> None:
                 await anyio.sleep(0.002)
             await _gone(process.pid)
         await kill_marked(own)
+    await _discard(process)
 
 
 async def _gone(group: int) -> None:

@@ -20,7 +20,7 @@ from proctor.sandbox._context import sandbox_context
 from proctor.sandbox._files import prepare
 from proctor.sandbox._owner import own_sandboxes
 from proctor.sandbox._recorded import RecordedSandbox
-from proctor.sandbox._run import Provider, Up, current_run
+from proctor.sandbox._run import Provider, RunSandboxes, Up, current_run
 from proctor.schema import Sample, SandboxSpec
 
 __all__ = ["CLEANUP_SECONDS", "sample_sandbox", "take_down"]
@@ -61,63 +61,85 @@ async def sample_sandbox(
             the code inside has swallowed that.
         RuntimeError: if the setup script failed.
     """
-    run = current_run()
-    provider = run.provider(spec.type)
-    owned = partial(own_sandboxes, run.run_id, task_name, keep=not cleanup)
-    async with with_detached_tasks(), _inside(provider.gate):
-        up: Up | None = None
+    async with with_detached_tasks():
+        life = _Life(current_run(), spec, task_name, sample, cleanup, epoch)
+        async with _inside(life.provider.gate):
+            interrupted = True
+            try:
+                with doing("sandbox", f"start {spec.type}"):
+                    environments = await life.begin(start_seconds)
+                with sandbox_context(environments):
+                    yield environments
+                interrupted = False
+                life.raise_broken()
+            except Exception:
+                interrupted = False
+                raise
+            finally:
+                await life.end(interrupted)
 
-        async def start() -> dict[str, SandboxEnvironment]:
-            """Make them. Held from outside too, so that what was made is taken down when the rest takes too long."""
-            nonlocal up
-            with owned(str(sample.id), epoch):
-                try:
-                    made = await provider.driver.sample_init(task_name, spec.config, dict(sample.metadata or {}))
-                except (UsageError, SandboxBrokenError):
-                    raise
-                except Exception as error:
-                    raise _not_started(spec.type, error) from error
-            up = Up(made, Calls(provider.execs))
-            provider.up[up] = None
-            environments: dict[str, SandboxEnvironment] = {
-                name: RecordedSandbox(env, up.calls) for name, env in made.items()
-            }
-            await prepare(sample, environments)
-            return environments
 
-        interrupted = True
+class _Life:
+    """The sandboxes of one sample, from their start to their end."""
+
+    def __init__(
+        self, run: RunSandboxes, spec: SandboxSpec, task: str, sample: Sample, cleanup: bool, epoch: int
+    ) -> None:
+        self.provider = run.provider(spec.type)
+        self._spec = spec
+        self._task = task
+        self._sample = sample
+        self._cleanup = cleanup
+        self._epoch = epoch
+        self._owned = partial(own_sandboxes, run.run_id, task, keep=not cleanup)
+        self._up: Up | None = None
+
+    async def begin(self, seconds: float | None) -> dict[str, SandboxEnvironment]:
+        """Make them, within so many seconds once the task is prepared, and bring in what the sample has for them."""
+        with self._owned():
+            await _prepare_task(self.provider, self._task, self._spec.config)
+        if seconds is None:
+            return await self._make()
+        late = f"the sandbox {self._spec.type!r} of the sample was not there after {seconds:g} s"
+        return await answered(self._make, seconds, late)
+
+    async def _make(self) -> dict[str, SandboxEnvironment]:
+        """Known from outside as soon as they are made: they are taken down though the rest takes too long."""
+        provider, sample = self.provider, self._sample
+        with self._owned(str(sample.id), self._epoch):
+            try:
+                made = await provider.driver.sample_init(self._task, self._spec.config, dict(sample.metadata or {}))
+            except (UsageError, SandboxBrokenError):
+                raise
+            except Exception as error:
+                raise _not_started(self._spec.type, error) from error
+        self._up = up = Up(made, Calls(provider.execs))
+        provider.up[up] = None
+        environments: dict[str, SandboxEnvironment] = {
+            name: RecordedSandbox(env, up.calls) for name, env in made.items()
+        }
+        await prepare(sample, environments)
+        return environments
+
+    def raise_broken(self) -> None:
+        """Raise what one of them has raised, though the code inside has swallowed it."""
+        if self._up is not None and self._up.calls.broken is not None:
+            raise self._up.calls.broken
+
+    async def end(self, interrupted: bool) -> None:
+        """Take them down, or leave them to a person."""
+        up = self._up
+        if up is None:
+            return
         try:
-            with doing("sandbox", f"start {spec.type}"):
-                with owned():
-                    await _prepare_task(provider, task_name, spec.config)
-                if start_seconds is None:
-                    environments = await start()
-                else:
-                    late = f"the sandbox {spec.type!r} of the sample was not there after {start_seconds:g} s"
-                    environments = await answered(start, start_seconds, late)
-            with sandbox_context(environments):
-                yield environments
-            interrupted = False
-            if up is not None and up.calls.broken is not None:
-                raise up.calls.broken
-        except Exception:
-            interrupted = False
-            raise
+            if self._cleanup:
+                with doing("sandbox", f"stop {self.provider.name}"):
+                    await take_down(self.provider, up, interrupted)
+            else:
+                _log.info("sandbox of sample %s kept: %s", self._sample.id, ", ".join(map(repr, up.made.values())))
         finally:
-            if up is not None:
-                await _leave(provider, up, sample, cleanup, interrupted)
-
-
-async def _leave(provider: Provider, up: Up, sample: Sample, cleanup: bool, interrupted: bool) -> None:
-    try:
-        if cleanup:
-            with doing("sandbox", f"stop {provider.name}"):
-                await take_down(provider, up, interrupted)
-        else:
-            _log.info("sandbox of sample %s kept: %s", sample.id, ", ".join(map(repr, up.made.values())))
-    finally:
-        up.calls.end()
-        provider.up.pop(up, None)
+            up.calls.end()
+            self.provider.up.pop(up, None)
 
 
 async def take_down(provider: Provider, up: Up, interrupted: bool) -> None:
