@@ -27,6 +27,7 @@ from proctor_testkit import OutsideNetworkError
 OWN_LOOPS = {
     "packages/core/tests/engine/test_fairness.py": "only trio has a simulated clock",
     "packages/provider-openai/tests/test_whole_call.py": "one model in three loops, of both kinds",
+    "packages/sandbox-k8s/tests/test_k8s_conforms.py": "a container that the checks of both back-ends share",
     "tests/peer_scoring/peer_scoring.py": "runs in the peer's environment",
     "tests/peer_scoring/test_scorers.py": "compares values with the peer's, whatever computed them",
 }
