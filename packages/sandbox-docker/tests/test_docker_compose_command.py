@@ -17,7 +17,7 @@ from proctor_sandbox_docker._driver import DockerDriver
 from proctor_sandbox_docker._engine import Engine
 from proctor_sandbox_docker.compose import UnsupportedKeyError
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("engine_address")]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.usefixtures("engine_address")]
 
 FILE = """\
 services:

@@ -7,18 +7,21 @@ import logging
 import secrets
 import textwrap
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import anyio
 import pytest
+from docker.errors import ImageNotFound
 
 from proctor.contracts import PrerequisiteError, SandboxBrokenError, SandboxEnvironment, UsageError
+from proctor_sandbox_docker._context import BUILT
 from proctor_sandbox_docker._driver import DockerDriver
 from proctor_sandbox_docker._engine import Engine
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("engine_address")]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.usefixtures("engine_address")]
 
 Sandboxes: TypeAlias = dict[str, SandboxEnvironment]
 GOES_ON = "command: tail -f /dev/null\n    stop_grace_period: 0s"
@@ -26,10 +29,18 @@ GOES_ON = "command: tail -f /dev/null\n    stop_grace_period: 0s"
 
 @pytest.fixture
 async def driver(engine_address: Any) -> AsyncIterator[DockerDriver]:
-    """A driver whose sample's remains are looked for at the end."""
+    """A driver that has taken away all samples at the end; the images that were built for them go, too."""
     made = DockerDriver(Engine(engine_address))
     yield made
     assert not made._made
+    await remove_built(made)
+
+
+async def remove_built(driver: DockerDriver) -> None:
+    for image in driver.images._ready.values():
+        if image.name.startswith(BUILT):
+            with suppress(ImageNotFound):
+                await driver.engine.call("remove", methodcaller("remove_image", image.name))
 
 
 @asynccontextmanager
@@ -109,6 +120,7 @@ async def test_an_image_is_built_from_its_folder_and_once(
     third = DockerDriver(driver.engine)
     async with sample(third, str(tmp_path)) as changed:
         assert await output(changed["default"], "./run") == "changed\n"
+    await remove_built(third)
 
 
 async def test_a_build_that_fails_shows_what_it_said(driver: DockerDriver, tmp_path: Path) -> None:
@@ -327,7 +339,6 @@ async def test_what_is_external_must_be_there_and_stays(driver: DockerDriver, co
         await driver.engine.call("remove", lambda client: client.remove_volume(name))
 
 
-@pytest.mark.slow
 async def test_ten_samples_of_two_services_at_once_leave_nothing(
     driver: DockerDriver, compose: Callable[[str], str]
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
-from proctor.contracts import RunningSandbox, SandboxDriver, SandboxEnvironment
+from proctor.contracts import RunningSandbox, SandboxBrokenError, SandboxDriver, SandboxEnvironment
 from proctor.sandbox import sandbox_owner
 from proctor_sandbox_docker._box import DockerSandbox
 from proctor_sandbox_docker._compose_command import ComposeRun, find_compose
@@ -100,7 +100,10 @@ class DockerDriver(SandboxDriver):
                 running = await start_project(self.engine, self.images, self.networks, plan, made)
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await self._take_away(made)
+                try:
+                    await self._take_away(made)
+                except SandboxBrokenError as error:  # why it did not start is what matters
+                    _log.warning("docker: of a sample that did not start something is left: %s", error)
             raise
         return {name: DockerSandbox(self.engine, each, token) for name, each in running.items()}
 
@@ -113,8 +116,10 @@ class DockerDriver(SandboxDriver):
     async def _take_away(self, made: Made) -> None:
         if (composed := self._composed.pop(made.project, None)) is not None:
             await composed.down(made.project)
-        await made.remove(self.engine)
-        self.networks.gone(made.project)
+        try:
+            await made.remove(self.engine)
+        finally:
+            self.networks.gone(made.project)
         self._made.pop(made.project, None)
 
     async def sandboxes(self) -> list[RunningSandbox]:
