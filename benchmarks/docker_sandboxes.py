@@ -12,7 +12,7 @@ from bench_support import HERE, Figure, at_most, environment, folder, main, refe
 IMAGE = "proctor-busybox:latest"
 SAMPLES, COMMANDS = 24, 5
 AT_ONCE = (4, 8)
-ROUNDS = 3
+ROUNDS = 2
 
 
 def _bare(at_once: int) -> float:
