@@ -1,7 +1,7 @@
 """HumanEval: 164 Python functions to write, each checked by running its tests (see data/human_eval.LICENSE).
 
     proctor eval examples/humaneval.py --model openai/gpt-5 --limit 20
-    proctor eval examples/humaneval.py --model openai/gpt-5 --sandbox docker:python:3.12-alpine --epochs 5 --epochs-reducer pass_at_1
+    proctor eval examples/humaneval.py --model openai/gpt-5 -T sandbox=docker --epochs 5 --epochs-reducer pass_at_1
 
 The model's code runs in the task's sandbox. The default one, `local`, is a temporary directory of this machine, where
 the code may do all that you may do. Name a sandbox that confines it for a model that you don't trust.
