@@ -8,10 +8,11 @@ from pathlib import Path
 import anyio
 import pytest
 from docker_engine import DockerEngine, docker_engine
+from kubectl import kubectl_path
 
 from proctor_testkit import FakeKubernetes
 
-__all__ = ["docker_engine"]
+__all__ = ["docker_engine", "kubectl_path"]
 
 NAMESPACE = "evals"
 

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from proctor.contracts import SandboxBrokenError, SandboxEnvironment, UsageError
+from proctor.contracts import SandboxBrokenError, SandboxEnvironment
 from proctor_sandbox_k8s import _making, _pods, _removal
 from proctor_sandbox_k8s._driver import KubernetesDriver
 from proctor_testkit import FakeKubernetes
@@ -167,13 +167,6 @@ async def test_a_namespace_that_stays_full_is_an_error(
         async with made({"image": "a", "startTimeout": 0.3}):
             raise AssertionError
     _quota(cluster, 1000)
-
-
-async def test_a_key_that_only_the_cluster_knows_is_named_by_it(cluster: FakeKubernetes) -> None:
-    with pytest.raises(UsageError, match="hostNetworks"):
-        async with made({"image": "a", "ports": [{"containerPort": 80}], "securityContext": {}, "affinity": {}}):
-            cluster.clear()
-            raise UsageError("hostNetworks")
 
 
 async def test_a_reply_that_is_lost_makes_no_second_pod(cluster: FakeKubernetes) -> None:

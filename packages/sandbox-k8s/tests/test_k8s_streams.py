@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio import to_thread
 
 from proctor.contracts import SandboxBrokenError, SandboxEnvironment
-from proctor_sandbox_k8s import _command, _stream
+from proctor_sandbox_k8s import _cluster, _command, _stream
 from proctor_sandbox_k8s._driver import KubernetesDriver
 from proctor_testkit import FakeKubernetes
 
@@ -176,12 +179,25 @@ async def test_input_and_output_flow_at_the_same_time(box: SandboxEnvironment) -
     assert result.stdout.encode() == data
 
 
-async def test_a_cluster_of_older_days_serves_as_well(cluster: FakeKubernetes, box: SandboxEnvironment) -> None:
-    """v4 has no way to end a command's input; it ends by its length."""
-    await box.exec(["true"])
+async def test_a_cluster_of_older_days_serves_as_well(
+    cluster: FakeKubernetes, box: SandboxEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its protocol has no way to end a command's input; here it ends by its length."""
+    monkeypatch.setattr(_cluster, "PROTOCOLS", ("v4.channel.k8s.io",))
 
-    [asked] = {request.headers["sec-websocket-protocol"] for request in cluster.requests if request.kind == "exec pods"}
-    assert asked == "v5.channel.k8s.io,v4.channel.k8s.io"
+    assert (await box.exec(["cat"], input="all of it", timeout=60)).stdout == "all of it"
+    assert cluster.requests[-1].headers["sec-websocket-protocol"] == "v4.channel.k8s.io"
+
+
+async def test_the_way_in_is_a_command_that_kubectl_knows(box: SandboxEnvironment, kubectl_path: str) -> None:
+    way = await box.connection()
+    words = [kubectl_path, *shlex.split(way.command.replace(" -it ", " -i "))[1:]]
+
+    done = await to_thread.run_sync(
+        lambda: subprocess.run(words, input="echo inside\n", capture_output=True, text=True, timeout=100)
+    )
+
+    assert done.stdout == "inside\n", done.stderr
 
 
 @pytest.mark.slow
