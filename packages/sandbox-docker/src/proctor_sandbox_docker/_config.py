@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from proctor.contracts import UsageError
 from proctor_sandbox_docker.compose import (
@@ -65,7 +66,7 @@ def read(config: Any, metadata: Mapping[str, Any] | None, environment: Mapping[s
         UsageError: anything else is wrong with it.
     """
     variables = os.environ if environment is None else environment
-    known = {**variables, **metadata_variables(metadata or {})}
+    known = ChainMap(metadata_variables(metadata or {}), cast("MutableMapping[str, str]", variables))
     given = Given(known.get, METADATA if metadata is None else None, allowed_risks(variables.get(ALLOW, "")))
     reader = _Reader(given, variables.get("PROCTOR_DOCKER_IMAGE") or DEFAULT_IMAGE)
     if config is None:

@@ -143,7 +143,9 @@ class Node:
 
     def get(self, key: str) -> Node:
         """The entry ``key`` of a mapping; an absent value if there is none."""
-        return dict(self.items()).get(key, Node(None, self.document, (*self.place, key)))
+        if not (self.absent or isinstance(self.value, Mapping)):
+            raise self.error(f"must be a mapping (name: value), not {_kind(self.value)}")
+        return Node((self.value or {}).get(key), self.document, (*self.place, key))
 
     def known(self, keys: Collection[str], ignored: Collection[str] = ()) -> Iterator[tuple[str, Node]]:
         """The entries whose keys are in ``keys`` and whose values are known; what starts with ``x-`` is passed over.
