@@ -29,7 +29,9 @@ class TestProcesses(SandboxSuite):
 
     provider = "k8s"
     config = "an-image"
-    capabilities = frozenset({"reap"})  # not users: who runs the tests may be anyone
+    # Not users: who runs the tests may be anyone.
+    capabilities = frozenset({"list", "named", "reap", "sessions", "vanish"})
+    services = {"image": "a", "services": {"other": {"image": "b", "command": ["sleep", "600"]}}}
     patience = 1.0
 
     @pytest.fixture(autouse=True)
@@ -58,7 +60,8 @@ class TestContainers(SandboxSuite):
 
     provider = "k8s"
     config = IMAGE
-    capabilities = frozenset({"users", "reap"})
+    capabilities = frozenset({"list", "named", "reap", "sessions", "users", "vanish"})
+    services = {"image": IMAGE, "services": {"other": {"image": IMAGE, "command": ["sleep", "600"]}}}
 
     @pytest.fixture(autouse=True)
     def _cluster(self, docker_cluster: FakeKubernetes, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -239,7 +239,7 @@ async def test_pods_are_asked_for_one_by_one_where_they_can_not_be_watched(
 async def test_what_becomes_of_a_pod_is_said(cluster: FakeKubernetes) -> None:
     troubles: dict[str, Callable[[str], None]] = {
         "it was evicted from its node: The node was low on resource: memory.": cluster.evict,
-        "its container default ended with exit code 137": cluster.kill_container,
+        "its container default ended with exit code": cluster.kill_container,
         "it was replaced by another pod of the same name": cluster.replace,
     }
     for said, trouble in troubles.items():
