@@ -38,10 +38,12 @@ _KILLED = 128 + 9
 _SETTLE = (0.05, 0.1, 0.2, 0.4)  # seconds between looks at a container whose command was killed
 
 # $1: the file. What `sh` says of it stands in the error; the exit codes are read below.
+# It reads its input to the end in any case: Podman puts an error of its own in place of ours when it is left.
 _WRITE = """
-[ ! -d "$1" ] || exit 71
-case $1 in */*) [ -d "${1%/*}/" ] || mkdir -p -- "${1%/*}/" || exit 73 ;; esac
-cat > "$1" || exit 73
+fail() { cat > /dev/null; exit "$1"; }
+[ ! -d "$1" ] || fail 71
+case $1 in */*) [ -d "${1%/*}/" ] || mkdir -p -- "${1%/*}/" || fail 73 ;; esac
+cat > "$1" || fail 73
 """
 _READ = """
 [ ! -d "$1" ] || exit 71
