@@ -76,6 +76,16 @@ service_pid() { # the service's own, never that of another process which got its
     pid=$(cat "$home/service.pid" 2>/dev/null) && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = podman ] && echo "$pid"
 }
 
+end_monitors() { # each command's monitor waits for five minutes, and would write to our folder then
+    local command
+    for command in /proc/[0-9]*/cmdline; do
+        if tr '\0' ' ' 2>/dev/null <"$command" | grep -q "^[^ ]*conmon .*$home/data"; then
+            command=${command#/proc/}
+            kill -KILL "${command%/cmdline}" 2>/dev/null || true
+        fi
+    done
+}
+
 stop() {
     local pid tries=$((patience * 5)) mounted
     if [ -d "$home/data" ]; then local_podman rm -fa -t 0 >/dev/null 2>&1 || true; fi
@@ -87,6 +97,7 @@ stop() {
             sleep 0.2
         done
     fi
+    end_monitors
     # What a killed service left; the deepest first.
     awk -v home="$home/" 'index($2, home) == 1 { print $2 }' /proc/mounts | sort -r | while read -r mounted; do
         as_root umount "$mounted" || true
