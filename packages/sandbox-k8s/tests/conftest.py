@@ -36,6 +36,13 @@ def shared_cluster() -> Iterator[FakeKubernetes]:
         yield cluster
 
 
+@pytest.fixture(scope="session")
+def suite_cluster() -> Iterator[FakeKubernetes]:
+    """The same for the suite, whose checks leave what the end of a run would take away."""
+    with FakeKubernetes("processes", namespace=NAMESPACE) as cluster:
+        yield cluster
+
+
 @pytest.fixture
 def cluster(
     shared_cluster: FakeKubernetes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

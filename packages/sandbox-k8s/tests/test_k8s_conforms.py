@@ -35,9 +35,9 @@ class TestProcesses(SandboxSuite):
     patience = 1.0
 
     @pytest.fixture(autouse=True)
-    def _cluster(self, shared_cluster: FakeKubernetes, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _cluster(self, suite_cluster: FakeKubernetes, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """In the environment, so that other processes find it, too."""
-        monkeypatch.setenv("KUBECONFIG", str(shared_cluster.kubeconfig(kubeconfig)))
+        monkeypatch.setenv("KUBECONFIG", str(suite_cluster.kubeconfig(kubeconfig)))
 
 
 @pytest.fixture(scope="session")
