@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proctor_testkit._kube_errors import ApiError
-from proctor_testkit._kube_patch import applied, json_patch, merge_patch, strategic_merge
-from proctor_testkit._kube_quantity import quantity, spelled
-from proctor_testkit._kube_store import selector
-from proctor_testkit._kube_websocket import WebSocket
-from proctor_testkit._kube_wire import Connection
+from proctor_testkit.kube._errors import ApiError
+from proctor_testkit.kube._patch import applied, json_patch, merge_patch, strategic_merge
+from proctor_testkit.kube._quantity import quantity, spelled
+from proctor_testkit.kube._store import selector
+from proctor_testkit.kube._websocket import WebSocket
+from proctor_testkit.kube._wire import Connection
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),

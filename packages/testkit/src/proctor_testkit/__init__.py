@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from proctor_testkit._bedrock_server import FakeBedrock
     from proctor_testkit._display_suite import DisplaySuite
     from proctor_testkit._fault_proxy import FaultProxy, ProxiedRequest
-    from proctor_testkit._kube_cluster import FakeKubernetes
-    from proctor_testkit._kube_wire import KubeRequest
     from proctor_testkit._log_store_suite import LogStoreSuite
     from proctor_testkit._model_suite import FakeServer, ModelProviderSuite
     from proctor_testkit._network import OutsideNetworkError, loopback_only
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
     from proctor_testkit._sandbox_suite import SandboxSuite
     from proctor_testkit._scripted_server import FakeRequest
     from proctor_testkit._suite import Check, Suite, check
+    from proctor_testkit.kube import FakeKubernetes, KubeRequest
 
 __all__ = [
     "Check",
@@ -48,13 +47,13 @@ _HOME = {
     "Check": "_suite",
     "DisplaySuite": "_display_suite",
     "FakeBedrock": "_bedrock_server",
-    "FakeKubernetes": "_kube_cluster",
+    "FakeKubernetes": "kube",
     "FakeOpenAI": "_openai_server",
     "FakeRequest": "_scripted_server",
     "FakeServer": "_model_suite",
     "FaultProxy": "_fault_proxy",
     "Garbled": "_openai_server",
-    "KubeRequest": "_kube_wire",
+    "KubeRequest": "kube",
     "LogStoreSuite": "_log_store_suite",
     "ModelProviderSuite": "_model_suite",
     "ObserverSuite": "_observer_suite",

@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from proctor_testkit._kube_backing import CommandError, Container, Ended, Launch, PullError, StartError
-from proctor_testkit._kube_launch import ConfigError, is_cut_off, launch
-from proctor_testkit._kube_status import ContainerState, pod_status
-from proctor_testkit._kube_store import Obj, key_of
-from proctor_testkit._kube_types import KINDS
+from proctor_testkit.kube._backing import CommandError, Container, Ended, Launch, PullError, StartError
+from proctor_testkit.kube._launch import ConfigError, is_cut_off, launch
+from proctor_testkit.kube._status import ContainerState, pod_status
+from proctor_testkit.kube._store import Obj, key_of
+from proctor_testkit.kube._types import KINDS
 
 if TYPE_CHECKING:
-    from proctor_testkit._kube_node import Node
+    from proctor_testkit.kube._node import Node
 
 __all__ = ["PodRun"]
 

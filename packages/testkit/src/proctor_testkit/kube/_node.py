@@ -6,13 +6,13 @@ import asyncio
 import uuid
 from typing import Any
 
-from proctor_testkit._kube_backing import Backing, PullError
-from proctor_testkit._kube_pods import PodRun
-from proctor_testkit._kube_quantity import requested
-from proctor_testkit._kube_store import Obj, Store
-from proctor_testkit._kube_types import KINDS
-from proctor_testkit._kube_validation import now
-from proctor_testkit._kube_wire import Connection
+from proctor_testkit.kube._backing import Backing, PullError
+from proctor_testkit.kube._pods import PodRun
+from proctor_testkit.kube._quantity import requested
+from proctor_testkit.kube._store import Obj, Store
+from proctor_testkit.kube._types import KINDS
+from proctor_testkit.kube._validation import now
+from proctor_testkit.kube._wire import Connection
 
 __all__ = ["NODE", "Node"]
 

@@ -10,7 +10,7 @@ import struct
 import termios
 from collections.abc import AsyncIterator, Callable
 
-from proctor_testkit._kube_backing import Execution
+from proctor_testkit.kube._backing import Execution
 
 __all__ = ["ProcessExecution", "cannot_start", "transport_of"]
 

@@ -9,10 +9,10 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
-from proctor_testkit._kube_errors import bad_request, invalid
-from proctor_testkit._kube_quantity import quantity
-from proctor_testkit._kube_store import Obj
-from proctor_testkit._kube_types import Kind
+from proctor_testkit.kube._errors import bad_request, invalid
+from proctor_testkit.kube._quantity import quantity
+from proctor_testkit.kube._store import Obj
+from proctor_testkit.kube._types import Kind
 
 __all__ = ["check", "complete", "now", "unknown_fields"]
 

@@ -6,10 +6,10 @@ import base64
 from collections.abc import Iterator
 from typing import Any
 
-from proctor_testkit._kube_backing import Container, Launch
-from proctor_testkit._kube_quantity import quantity
-from proctor_testkit._kube_store import Obj, Store
-from proctor_testkit._kube_types import KINDS
+from proctor_testkit.kube._backing import Container, Launch
+from proctor_testkit.kube._quantity import quantity
+from proctor_testkit.kube._store import Obj, Store
+from proctor_testkit.kube._types import KINDS
 
 __all__ = ["ConfigError", "is_cut_off", "launch"]
 

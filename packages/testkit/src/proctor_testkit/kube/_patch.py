@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from proctor_testkit._kube_errors import ApiError, bad_request
-from proctor_testkit._kube_store import Obj
+from proctor_testkit.kube._errors import ApiError, bad_request
+from proctor_testkit.kube._store import Obj
 
 __all__ = ["applied", "json_patch", "merge_patch", "strategic_merge"]
 

@@ -6,11 +6,11 @@ import copy
 from collections.abc import Callable
 from typing import TypeVar
 
-from proctor_testkit._kube_errors import ApiError
-from proctor_testkit._kube_pods import PodRun
-from proctor_testkit._kube_server import KubeServer
-from proctor_testkit._kube_store import Obj
-from proctor_testkit._kube_types import KINDS
+from proctor_testkit.kube._errors import ApiError
+from proctor_testkit.kube._pods import PodRun
+from proctor_testkit.kube._server import KubeServer
+from proctor_testkit.kube._store import Obj
+from proctor_testkit.kube._types import KINDS
 
 __all__ = ["FakeKubernetes"]
 

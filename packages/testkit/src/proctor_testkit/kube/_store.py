@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from proctor_testkit._kube_errors import ApiError, bad_request, expired
-from proctor_testkit._kube_types import Kind
+from proctor_testkit.kube._errors import ApiError, bad_request, expired
+from proctor_testkit.kube._types import Kind
 
 __all__ = ["Change", "Obj", "Selector", "Store", "Watcher", "key_of", "selector"]
 

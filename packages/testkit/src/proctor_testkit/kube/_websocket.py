@@ -8,8 +8,8 @@ import hashlib
 import struct
 from collections.abc import Mapping, Sequence
 
-from proctor_testkit._kube_errors import bad_request
-from proctor_testkit._kube_wire import Connection
+from proctor_testkit.kube._errors import bad_request
+from proctor_testkit.kube._wire import Connection
 
 __all__ = ["CLOSE", "ERROR", "PROTOCOLS", "RESIZE", "STDERR", "STDIN", "STDOUT", "WebSocket", "accept"]
 

@@ -9,13 +9,13 @@ from collections.abc import AsyncGenerator
 from datetime import datetime
 from typing import Any
 
-from proctor_testkit import _kube_websocket as websocket
-from proctor_testkit._kube_backing import CommandError, Container, Execution
-from proctor_testkit._kube_errors import ApiError, bad_request
-from proctor_testkit._kube_node import Node
-from proctor_testkit._kube_store import Obj
-from proctor_testkit._kube_websocket import WebSocket, accept
-from proctor_testkit._kube_wire import Connection, KubeRequest
+from proctor_testkit.kube import _websocket as websocket
+from proctor_testkit.kube._backing import CommandError, Container, Execution
+from proctor_testkit.kube._errors import ApiError, bad_request
+from proctor_testkit.kube._node import Node
+from proctor_testkit.kube._store import Obj
+from proctor_testkit.kube._websocket import WebSocket, accept
+from proctor_testkit.kube._wire import Connection, KubeRequest
 
 __all__ = ["run_command", "send_log"]
 

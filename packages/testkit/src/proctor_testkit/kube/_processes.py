@@ -11,9 +11,9 @@ import signal
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
-from proctor_testkit._kube_backing import Backing, CommandError, Container, Ended, Execution, Launch, StartError
-from proctor_testkit._kube_place import MARK, Place, end_marked
-from proctor_testkit._kube_process_exec import ProcessExecution, cannot_start, transport_of
+from proctor_testkit.kube._backing import Backing, CommandError, Container, Ended, Execution, Launch, StartError
+from proctor_testkit.kube._place import MARK, Place, end_marked
+from proctor_testkit.kube._process_exec import ProcessExecution, cannot_start, transport_of
 
 __all__ = ["ProcessBacking"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from proctor_testkit._kube_errors import ApiError
-from proctor_testkit._kube_node import Node
-from proctor_testkit._kube_store import Obj, Store
-from proctor_testkit._kube_types import KINDS, Kind
-from proctor_testkit._kube_validation import now
+from proctor_testkit.kube._errors import ApiError
+from proctor_testkit.kube._node import Node
+from proctor_testkit.kube._store import Obj, Store
+from proctor_testkit.kube._types import KINDS, Kind
+from proctor_testkit.kube._validation import now
 
 __all__ = ["Deletion"]
 

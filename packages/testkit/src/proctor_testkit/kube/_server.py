@@ -13,17 +13,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
-from proctor_testkit._kube_api import Api
-from proctor_testkit._kube_backing import Backing
-from proctor_testkit._kube_certificate import made_certificate
-from proctor_testkit._kube_errors import ApiError
-from proctor_testkit._kube_faults import RequestFaults
-from proctor_testkit._kube_node import Node
-from proctor_testkit._kube_place import Place
-from proctor_testkit._kube_routes import Route, route
-from proctor_testkit._kube_store import Obj, Store
-from proctor_testkit._kube_types import KINDS
-from proctor_testkit._kube_wire import HEAD_LIMIT, Connection, KubeRequest
+from proctor_testkit.kube._api import Api
+from proctor_testkit.kube._backing import Backing
+from proctor_testkit.kube._certificate import made_certificate
+from proctor_testkit.kube._errors import ApiError
+from proctor_testkit.kube._faults import RequestFaults
+from proctor_testkit.kube._node import Node
+from proctor_testkit.kube._place import Place
+from proctor_testkit.kube._routes import Route, route
+from proctor_testkit.kube._store import Obj, Store
+from proctor_testkit.kube._types import KINDS
+from proctor_testkit.kube._wire import HEAD_LIMIT, Connection, KubeRequest
 
 __all__ = ["KubeServer"]
 
@@ -255,11 +255,11 @@ async def _until_gone(connection: Connection, work: Coroutine[Any, Any, None]) -
 
 def _backing(kind: str, place: Place, docker_host: str | None) -> Backing:
     if kind == "docker":
-        from proctor_testkit._kube_docker import DockerBacking
+        from proctor_testkit.kube._docker import DockerBacking
 
         return DockerBacking(place, docker_host)
     if kind != "processes":
         raise ValueError(f'backing={kind!r}: say "docker" or "processes"')
-    from proctor_testkit._kube_processes import ProcessBacking
+    from proctor_testkit.kube._processes import ProcessBacking
 
     return ProcessBacking(place)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from proctor_testkit._kube_store import Obj
-from proctor_testkit._kube_types import Kind
+from proctor_testkit.kube._store import Obj
+from proctor_testkit.kube._types import Kind
 
 __all__ = ["pod_word", "table"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from proctor_testkit._kube_errors import forbidden, not_found
-from proctor_testkit._kube_quantity import quantity, requested, spelled
-from proctor_testkit._kube_store import Obj, Store
-from proctor_testkit._kube_types import KINDS, Kind
+from proctor_testkit.kube._errors import forbidden, not_found
+from proctor_testkit.kube._quantity import quantity, requested, spelled
+from proctor_testkit.kube._store import Obj, Store
+from proctor_testkit.kube._types import KINDS, Kind
 
 __all__ = ["admit", "show_quotas"]
 

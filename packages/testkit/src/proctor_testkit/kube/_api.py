@@ -7,18 +7,18 @@ import json
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from proctor_testkit._kube_admission import admit, show_quotas
-from proctor_testkit._kube_deletion import Deletion
-from proctor_testkit._kube_errors import ApiError, already_there, bad_request, not_found
-from proctor_testkit._kube_exec import run_command, send_log
-from proctor_testkit._kube_node import Node
-from proctor_testkit._kube_patch import applied, json_patch, merge_patch, strategic_merge
-from proctor_testkit._kube_routes import Route
-from proctor_testkit._kube_store import Obj, Selector, Store, selector
-from proctor_testkit._kube_tables import table
-from proctor_testkit._kube_types import KINDS, Kind, discovery
-from proctor_testkit._kube_validation import check, complete, unknown_fields
-from proctor_testkit._kube_wire import Connection, KubeRequest
+from proctor_testkit.kube._admission import admit, show_quotas
+from proctor_testkit.kube._deletion import Deletion
+from proctor_testkit.kube._errors import ApiError, already_there, bad_request, not_found
+from proctor_testkit.kube._exec import run_command, send_log
+from proctor_testkit.kube._node import Node
+from proctor_testkit.kube._patch import applied, json_patch, merge_patch, strategic_merge
+from proctor_testkit.kube._routes import Route
+from proctor_testkit.kube._store import Obj, Selector, Store, selector
+from proctor_testkit.kube._tables import table
+from proctor_testkit.kube._types import KINDS, Kind, discovery
+from proctor_testkit.kube._validation import check, complete, unknown_fields
+from proctor_testkit.kube._wire import Connection, KubeRequest
 
 __all__ = ["Api"]
 

@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import Any
 
-from proctor_testkit._kube_backing import (
+from proctor_testkit.kube._backing import (
     Backing,
     CommandError,
     Container,
@@ -19,8 +19,8 @@ from proctor_testkit._kube_backing import (
     PullError,
     StartError,
 )
-from proctor_testkit._kube_engine import Engine, EngineError, Stream
-from proctor_testkit._kube_place import Place, is_left
+from proctor_testkit.kube._engine import Engine, EngineError, Stream
+from proctor_testkit.kube._place import Place, is_left
 
 __all__ = ["DockerBacking"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from proctor_testkit._kube_backing import Container, Ended
-from proctor_testkit._kube_store import Obj
-from proctor_testkit._kube_validation import now
+from proctor_testkit.kube._backing import Container, Ended
+from proctor_testkit.kube._store import Obj
+from proctor_testkit.kube._validation import now
 
 __all__ = ["ContainerState", "pod_status"]
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from proctor_testkit._kube_wire import StreamFault
+from proctor_testkit.kube._wire import StreamFault
 
 __all__ = ["Fault", "RequestFaults"]
 

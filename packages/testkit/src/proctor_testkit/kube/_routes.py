@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from proctor_testkit._kube_types import KINDS, Kind
+from proctor_testkit.kube._types import KINDS, Kind
 
 __all__ = ["Route", "route"]
 

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from proctor_testkit._kube_errors import ApiError, bad_request
+from proctor_testkit.kube._errors import ApiError, bad_request
 
 __all__ = ["HEAD_LIMIT", "Connection", "KubeRequest", "StreamFault"]
 
