@@ -110,6 +110,14 @@ def test_errors_are_shown_once_and_with_their_place() -> None:
     ]
 
 
+def test_an_example_that_was_cut_short_is_no_other_error() -> None:
+    place, error = "quiz.py:12", f"ValueError('{'why ' * 100}')"
+    examples = {"ValueError": f"{place}: {error}"[:200] + "…", "OSError": "quiz.py:3: OSError('gone…"}
+    failed = replace(UNIT, status="error", error=error, error_place=place, error_examples=examples)
+    words = [line.split() for line in report_text([failed])]
+    assert [each[1] for each in words if each[:1] in (["error"], ["first"])] == ["quiz.py:12:", "quiz.py:3:"]
+
+
 def test_repeated_requests_have_a_reason() -> None:
     lines = report_text([replace(finished(), retry_cause="429: slow down")])
     assert "  retries        3 (429: slow down)" in lines

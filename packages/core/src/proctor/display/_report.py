@@ -114,9 +114,10 @@ def _rows(unit: UnitSnapshot) -> Iterator[Row]:
     if befell := _befell(unit):
         yield Row("outcomes", befell, kind="outcomes")
     error = " ".join(unit.error.split())
+    told = f"{unit.error_place}: {error}" if unit.error_place else error
     if error:
-        yield Row("error", f"{unit.error_place}: {error}" if unit.error_place else error, kind="error")
-    examples = [text for text in unit.error_examples.values() if not (error and text.endswith(error))]
+        yield Row("error", told, kind="error")
+    examples = [text for text in unit.error_examples.values() if not (error and _told(text, error, told))]
     for text in examples[:_MOST_EXAMPLES]:
         yield Row("first", text, kind="error")
     if unit.retry_cause and unit.retries:
@@ -125,6 +126,11 @@ def _rows(unit: UnitSnapshot) -> Iterator[Row]:
     yield Row("tokens", f"{used}, {retries(unit.retries)}" if unit.retries and not unit.retry_cause else used)
     if unit.location:
         yield Row("log", unit.location, kind="log")
+
+
+def _told(example: str, error: str, told: str) -> bool:
+    """Whether an example, which may have been cut short, is the error that has been told."""
+    return example.endswith(error) or (example.endswith("…") and told.startswith(example[:-1].rstrip()))
 
 
 def _metric_row(metric: MetricSnapshot, with_scorer: bool) -> Row:
