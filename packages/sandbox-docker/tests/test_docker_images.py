@@ -12,6 +12,7 @@ import tarfile
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -21,7 +22,7 @@ from proctor.contracts import PrerequisiteError
 from proctor_sandbox_docker._engine import Engine
 from proctor_sandbox_docker._images import Images
 from proctor_sandbox_docker._progress import BuildProgress, PullProgress
-from proctor_sandbox_docker.compose import ServiceSpec
+from proctor_sandbox_docker.compose import BuildSpec, ServiceSpec
 
 pytestmark = pytest.mark.anyio
 
@@ -163,6 +164,15 @@ async def test_an_image_that_is_nowhere_is_said_with_what_helps_and_not_asked_fo
     with pytest.raises(PrerequisiteError):
         await images.ready(service)
     assert len(registry.asked) == 2 * asked
+
+
+async def test_a_build_that_ends_before_it_says_anything_has_no_last_lines(engine_address: Any, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FORM nothing\n")
+    engine = Engine(engine_address)
+    await engine.open()
+    with pytest.raises(PrerequisiteError, match=r"the image of service 'web' .* failed: (?s:.*)FORM") as caught:
+        await Images(engine).ready(ServiceSpec("web", build=BuildSpec(tmp_path)))
+    assert not str(caught.value).endswith("Its last lines:\n")
 
 
 def test_how_far_a_pull_is(caplog: pytest.LogCaptureFixture) -> None:

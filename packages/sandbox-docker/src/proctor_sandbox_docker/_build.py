@@ -48,8 +48,8 @@ def build_image(client: APIClient, context: BuildContext, tag: str, service: Ser
                 ". It may need BuildKit, which the engine's API does not offer: build it yourself "
                 "(docker buildx build --load -t NAME FOLDER) and name the image instead"
             )
-        said = "\n".join(f"  {line}" for line in lines)
-        raise PrerequisiteError(f"sandbox docker: building {what} failed: {error}{hint}. Its last lines:\n{said}")
+        said = ". Its last lines:\n" + "\n".join(f"  {line}" for line in lines) if lines else ""
+        raise PrerequisiteError(f"sandbox docker: building {what} failed: {error}{hint}{said}")
     progress.end()
     final = context.tag(lambda name: image_id(client, name))
     if final != tag:
