@@ -18,6 +18,7 @@ from proctor_sandbox_docker.compose import (
     PortSpec,
     ServiceSpec,
     UnsupportedKeyError,
+    project_risks,
     read_compose_file,
 )
 
@@ -253,6 +254,7 @@ def test_what_is_not_understood_is_named(service: Callable[..., ServiceSpec], li
         ("devices: ['/dev/kvm']", "devices"),
         ("volumes: ['/etc:/host']", "host-files"),
         ("volumes: ['/:/host:ro']", "host-files"),
+        ("volumes: ['/etc/ssl:/host']", "host-files"),
     ],
 )
 def test_what_hands_over_the_machine_is_refused_unless_allowed(
@@ -269,3 +271,42 @@ def test_the_sockets_of_engines_are_not_mounted(service: Callable[..., ServiceSp
     for name in ("docker.sock", "innocent"):
         with pytest.raises(UsageError, match="the engine's own socket"):
             service(f"volumes: ['./{name}:/x']")
+
+
+def test_a_folder_with_the_socket_of_an_engine_is_not_mounted(
+    service: Callable[..., ServiceSpec], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "app" / "inner").mkdir()
+    (folder / "app" / "inner" / "any.name").touch()
+    assert service("volumes: ['./app:/x']").volumes
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/app/inner/any.name")
+    (folder / "data" / "podman.sock").touch()
+    for name in ("app", "app/inner", "app/inner/any.name", "data"):
+        with pytest.raises(UsageError, match=r"the engine's own socket.*PROCTOR_DOCKER_ALLOW=docker-socket"):
+            service(f"volumes: ['./{name}:/x:ro']")
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize(
+    ("options", "risk"),
+    [
+        ("{type: none, o: bind, device: /etc}", "host-files"),
+        ("{type: none, o: 'ro,rbind', device: /}", "host-files"),
+        ("[o=bind, device=./data/docker.sock]", "docker-socket"),
+        ("{type: ext4, device: /dev/sda1}", "host-files"),
+        ("{type: overlay, o: 'lowerdir=/etc', device: overlay}", "host-files"),
+    ],
+)
+def test_a_volume_is_no_way_around(folder: Path, options: str, risk: str, lenient: bool) -> None:
+    (folder / "data" / "docker.sock").touch()
+    file = folder / "compose.yaml"
+    text = "services: {web: {image: busybox, volumes: ['d:/x']}}\nvolumes:\n  d:\n    driver_opts: "
+    file.write_text(text + options)
+    with pytest.raises(UsageError, match=rf"compose\.yaml:4: volumes\.d\.driver_opts: .*PROCTOR_DOCKER_ALLOW={risk}"):
+        read_compose_file(file, Given(HOST.get, lenient=lenient))
+    assert read_compose_file(file, Given(HOST.get, allowed=(risk,), lenient=lenient)).volumes
+    file.write_text(text + "{type: tmpfs, device: tmpfs, o: size=1m}")
+    assert read_compose_file(file, Given(HOST.get, lenient=lenient)).volumes
+    file.write_text(text + f"{{type: none, o: bind, device: {folder}/app}}")
+    [told] = project_risks(read_compose_file(file, Given(HOST.get, lenient=lenient)))
+    assert told == f"the volume 'd' is {folder}/app of this machine (mounted without ro)"

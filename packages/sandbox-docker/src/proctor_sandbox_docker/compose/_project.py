@@ -15,6 +15,7 @@ from proctor_sandbox_docker.compose._env_file import read_env_file
 from proctor_sandbox_docker.compose._interpolate import Lookup
 from proctor_sandbox_docker.compose._order import start_order, waits_for
 from proctor_sandbox_docker.compose._parts import read_pairs
+from proctor_sandbox_docker.compose._risks import check_volume
 from proctor_sandbox_docker.compose._service import read_fields, read_service
 from proctor_sandbox_docker.compose._spec import NetworkSpec, ProjectSpec, ServiceSpec, VolumeSpec
 
@@ -211,11 +212,14 @@ def _network(name: str, node: Node) -> NetworkSpec:
 
 def _volume(name: str, node: Node) -> VolumeSpec:
     fields = dict(node.known(("driver", "driver_opts", "external", "name"), ("labels",)))
+    options = read_pairs(node.get("driver_opts"))
+    if options:
+        check_volume(options, fields["driver_opts"])
     return VolumeSpec(
         name,
         external=_external(name, fields, node),
         driver=fields["driver"].text() if "driver" in fields else None,
-        options=read_pairs(node.get("driver_opts")),
+        options=options,
     )
 
 
