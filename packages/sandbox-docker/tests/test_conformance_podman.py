@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any, ClassVar
 
 import docker
 import pytest
@@ -33,7 +34,8 @@ def podman(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestPodman(SandboxSuite):
     provider = "docker"
     config = IMAGE
-    capabilities = frozenset({"users", "reap"})
+    services: ClassVar[Any] = {"services": {key: {"image": IMAGE, "command": "sleep 600"} for key in ("a", "b")}}
+    capabilities = frozenset({"users", "reap", "list", "vanish", "sessions", "named"})
 
     @pytest.fixture
     def anyio_backend(self) -> str:

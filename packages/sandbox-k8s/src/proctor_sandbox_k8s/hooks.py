@@ -27,7 +27,7 @@ def proctor_sandbox_providers() -> Sequence[SandboxProvider]:
             factory=_make,
             # Pods run elsewhere: of this machine a command takes a thread that waits, and a connection.
             default_max_sandboxes=lambda cpus: 16 * cpus,
-            default_max_execs=lambda cpus: 16 * cpus,
+            default_max_execs=lambda cpus: 4 * cpus,
             # Not values.yaml: that is what Helm's charts call theirs, with keys of their own.
             config_files=("k8s.yaml", "k8s.yml"),
             summary="pods of Kubernetes: --sandbox k8s:IMAGE, k8s:image=IMAGE,memory=2Gi, k8s:k8s.yaml",
