@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,9 @@ def test_settings_change_the_default_service_of_a_compose_file(tmp_path: Path) -
         ("./nowhere", "there is no file"),
         ("a.Dockerfile", "there is no file"),
         ("Not An Image", "is no name of an image"),
+        ({"services": {"a": {"image": "Not An Image"}}}, "services.a.image: 'Not An Image' is no name of an image"),
+        ("", "nothing is named"),
+        (tempfile.gettempdir(), "is a folder without compose.yaml, compose.yml"),
         ("image=a,colour=blue", "there is no setting 'colour'"),
         ("image=a,image=b", "image stands twice"),
         ("image=a,blue", "'blue' in 'image=a,blue' is not of the form key=value"),

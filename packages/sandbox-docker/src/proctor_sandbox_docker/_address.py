@@ -79,7 +79,7 @@ def find_address(environ: Mapping[str, str] | None = None) -> Address:
         if _is_socket(path):
             return Address(f"unix://{path}", path, default=path == tried[0])
     raise PrerequisiteError(
-        f"--sandbox docker: no container engine was found: DOCKER_HOST is not set, and there is no socket at "
+        f"sandbox docker: no container engine was found: DOCKER_HOST is not set, and there is no socket at "
         f"{', '.join(tried)}. {_START}. `docker version` or `podman info` shows whether it answers"
     )
 
@@ -90,7 +90,7 @@ def nobody_answers(address: Address, why: object) -> PrerequisiteError:
     if "ermission denied" in str(why):
         hint = " Your user may not use it: `sudo usermod -aG docker $USER` and a new login, or rootless Docker."
     return PrerequisiteError(
-        f"--sandbox docker: no engine answers at {address.url} (from {address.source}): {_short(why)}.{hint} {_START}. "
+        f"sandbox docker: no engine answers at {address.url} (from {address.source}): {_short(why)}.{hint} {_START}. "
         "`docker version` shows whether it answers"
     )
 

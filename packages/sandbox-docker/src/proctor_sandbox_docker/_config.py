@@ -34,9 +34,6 @@ CONFIG_FILES = (*COMPOSE_FILES, "Dockerfile")
 METADATA = "SAMPLE_METADATA_"
 """What the names of variables start with that stand for a sample's metadata."""
 
-_IMAGE = re.compile(
-    r"(?:[a-zA-Z0-9.-]+(?::\d+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w][\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]+)?"
-)
 _SETTING = re.compile(r"[a-z_]+=")
 _ALIASES = {
     "memory": "mem_limit",
@@ -101,11 +98,17 @@ class _Reader:
     default_image: str
 
     def text(self, config: str) -> ProjectSpec:
+        if not config.strip():
+            raise UsageError(
+                "sandbox docker: nothing is named: an image, a compose file, a Dockerfile or key=value settings"
+            )
         if _SETTING.match(config):
             return self.settings(_pairs(config))
         path = _in_folder(Path(config).expanduser())
         if _is_file(path):
             return self.file(path)
+        if _is_folder(config):
+            raise UsageError(f"sandbox docker: {config} is a folder without {', '.join(CONFIG_FILES)}")
         if _looks_like_file(config):
             raise UsageError(f"sandbox docker: there is no file {path.absolute()}")
         return self.settings({"image": config})
@@ -123,9 +126,6 @@ class _Reader:
             return _changed(project, fields)
         if not {"image", "dockerfile", "build"} & said.keys():
             fields["image"] = self.default_image
-        image = fields.get("image")
-        if image is not None and not _IMAGE.fullmatch(image):
-            raise UsageError(f"sandbox docker: {image!r} is no name of an image, and there is no such file")
         fields.setdefault("network_mode", "none")
         fields.setdefault("init", True)
         if "command" not in fields and "entrypoint" not in fields:
@@ -178,6 +178,13 @@ def _changed(project: ProjectSpec, fields: Mapping[str, Any]) -> ProjectSpec:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_folder(config: str) -> bool:
+    try:
+        return Path(config).expanduser().is_dir()
     except (OSError, ValueError):
         return False
 

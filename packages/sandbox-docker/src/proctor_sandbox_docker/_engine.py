@@ -102,7 +102,7 @@ class Engine:
             spoken = tuple(int(part) for part in str(client.api_version).split("."))
             if spoken < _OLDEST:
                 raise PrerequisiteError(
-                    f"--sandbox docker: the engine at {address.url} is {version.get('Version')} with version "
+                    f"sandbox docker: the engine at {address.url} is {version.get('Version')} with version "
                     f"{client.api_version} of the API; Docker 20.10 (1.41) or Podman 4 is needed"
                 )
             self.version, self.info, self._client = version, info, client

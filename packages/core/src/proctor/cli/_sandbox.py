@@ -248,7 +248,7 @@ def _errors(found: Sequence[_Found]) -> dict[str, str]:
 
 def _tell_errors(found: Sequence[_Found]) -> None:
     for provider, error in _errors(found).items():
-        click.echo(f"{provider}: {error}", err=True)
+        click.echo(f"{provider} could not be asked: {error}", err=True)
 
 
 def _row(one: _Found, each: RunningSandbox) -> dict[str, Any]:
@@ -266,7 +266,8 @@ def _row(one: _Found, each: RunningSandbox) -> dict[str, Any]:
 def _table(found: Sequence[_Found]) -> str:
     rows = [("PROVIDER", "ID", "STATE", "AGE", "OWNER", "SAMPLE", "RUN"), *_lines(found)]
     if len(rows) == 1:
-        return "There is no sandbox."
+        asked = ", ".join(one.provider for one in found if not one.error)
+        return f"There is no sandbox of {asked or 'those that answer'}." if _errors(found) else "There is no sandbox."
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

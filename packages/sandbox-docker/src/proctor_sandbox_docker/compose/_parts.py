@@ -19,6 +19,7 @@ __all__ = [
     "read_gpus",
     "read_health",
     "read_hosts",
+    "read_image",
     "read_mounts",
     "read_networks",
     "read_pairs",
@@ -29,8 +30,19 @@ __all__ = [
 
 _CONDITIONS: tuple[StartCondition, ...] = get_args(StartCondition)
 _PORTS = re.compile(r"(?:(?:(\[.*\]|[^:]*):)?(\d*)(?:-(\d+))?:)?(\d+)(?:-(\d+))?(?:/(tcp|udp|sctp))?")
+_IMAGE = re.compile(
+    r"(?:[a-zA-Z0-9.-]+(?::\d+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w][\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]+)?"
+)
 _MODES = {"rw", "ro", "z", "Z", "cached", "delegated", "consistent", "nocopy"}
 _MOST_PORTS = 1000
+
+
+def read_image(node: Node) -> str:
+    """The name of an image, as engines take it."""
+    name = node.text()
+    if not _IMAGE.fullmatch(name):
+        raise node.error(f"{name!r} is no name of an image: names are lower case, such as python:3.12")
+    return name
 
 
 def read_pairs(node: Node) -> dict[str, str]:
