@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,13 @@ _IN_MEMORY = 1 << 16
 _CHUNK = 1 << 18
 
 
+def _file_of(spool: object) -> SpooledTemporaryFile[bytes]:
+    """A file that goes with ``spool`` at the latest: nobody closes that of a writer that was left."""
+    file = SpooledTemporaryFile[bytes](_IN_MEMORY)
+    weakref.finalize(spool, file.close)
+    return file
+
+
 class ReductionSpool:
     """Collects scores per scorer and reducer, in any order, and gives them back as the JSON of ``reductions.json``."""
 
@@ -34,7 +42,7 @@ class ReductionSpool:
         with self._lock:
             file = self._files.get((scorer, reducer))
             if file is None:
-                file = self._files[scorer, reducer] = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed in close
+                file = self._files[scorer, reducer] = _file_of(self)
                 file.write(raw)
             else:
                 file.write(b"," + raw)
@@ -45,7 +53,7 @@ class ReductionSpool:
             for key, source in other._files.items():
                 file = self._files.get(key)
                 if file is None:
-                    file = self._files[key] = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed in close
+                    file = self._files[key] = _file_of(self)
                 else:
                     file.write(b",")
                 source.seek(0)
@@ -85,7 +93,7 @@ class SampleSpool:
     """Edited samples, compressed as a log has them. May be used from several threads."""
 
     def __init__(self) -> None:
-        self._file = SpooledTemporaryFile[bytes](_IN_MEMORY)
+        self._file = _file_of(self)
         self._places: dict[str, _Place] = {}
         self._end = 0
         self._lock = threading.Lock()
