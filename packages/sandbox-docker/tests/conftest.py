@@ -106,7 +106,7 @@ def between(engine_address: Address) -> Iterator[Between]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Podman at times closes the connection of a command that has left its input unread before its output is through."""
+    """Podman at times closes the connection of a command that leaves its input unread, and its last output is lost."""
     for item in items:
         if "TestPodman" in item.nodeid and "need_not_read_its_input" in item.nodeid:
             item.add_marker(pytest.mark.xfail(reason="Podman may lose the last output", strict=False))
