@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import tempfile
 import threading
@@ -33,6 +34,13 @@ def engine_address() -> Address:
     return address
 
 
+@pytest.fixture
+def collected() -> Iterator[None]:
+    """The SDK leaves sockets that break to the garbage collector, which is to find them in the test that broke them."""
+    yield
+    gc.collect()
+
+
 class Between:
     """A Unix socket that leads to an engine's, until it is told to keep everything back.
 
@@ -46,6 +54,7 @@ class Between:
         self._engine = engine
         self._open = threading.Event()
         self._open.set()
+        self._refuses = False
         self._ends: list[socket.socket] = []
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(path))
@@ -58,10 +67,12 @@ class Between:
 
     def resume(self) -> None:
         """Pass on what was kept back, and what comes."""
+        self._refuses = False
         self._open.set()
 
     def cut(self) -> None:
-        """Break all connections."""
+        """Break all connections, and take no others until it is told to go on."""
+        self._refuses = True
         for end in self._ends:
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
@@ -80,6 +91,9 @@ class Between:
                 here, _ = self._listener.accept()
             except OSError:
                 return
+            if self._refuses:
+                here.close()
+                continue
             there = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             there.connect(self._engine)
             self._ends += [here, there]

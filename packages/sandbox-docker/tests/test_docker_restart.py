@@ -104,7 +104,7 @@ def own_engine(engine_address: Address) -> Iterator[OwnEngine]:
 @pytest.mark.timeout(500)
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-# The SDK leaves a socket to the garbage collector when it can't connect.
+@pytest.mark.usefixtures("collected")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_restart_of_the_engine_breaks_the_sandbox_and_a_fresh_one_works(own_engine: OwnEngine) -> None:
     driver = DockerDriver(Engine(own_engine.address))

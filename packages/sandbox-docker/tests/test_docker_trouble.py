@@ -19,7 +19,12 @@ from proctor_sandbox_docker._driver import DockerDriver
 from proctor_sandbox_docker._engine import Engine
 
 IMAGE = "proctor-busybox:latest"
-pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="sockets of Unix")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(sys.platform == "win32", reason="sockets of Unix"),
+    pytest.mark.usefixtures("collected"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 @asynccontextmanager
@@ -164,6 +169,7 @@ async def test_a_connection_that_breaks_is_no_result_and_nothing_is_run_twice(be
             with pytest.raises(SandboxBrokenError):
                 await box.exec(["sh", "-c", "echo once >> runs; sleep 600"], timeout=100)
 
+        between.resume()
         assert await box.read_file("runs") == "once\n"
 
 

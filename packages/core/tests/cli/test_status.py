@@ -175,8 +175,28 @@ def test_where_nothing_can_be_drawn_the_key_prints_it_each_time(
         assert process.stdout is not None
         until(lambda: [_waiting(run) for run in _status(capsys)] == [2])
         for _ in range(2):
+            with pressed_again(process):
+                assert any("unfinished sample" in line for line in process.stdout)
+
+
+@contextmanager
+def pressed_again(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Press the key every second: one that comes while the last one is answered is no other."""
+    done = threading.Event()
+
+    def press() -> None:
+        while process.poll() is None:
             process.send_signal(signal.SIGQUIT)
-            assert any("unfinished sample" in line for line in process.stdout)
+            if done.wait(1):
+                return
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("watch", [[], ["--watch"]])

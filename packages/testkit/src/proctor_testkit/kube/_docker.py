@@ -26,6 +26,7 @@ __all__ = ["DockerBacking"]
 
 _OWNER = "proctor.fake-kubernetes"
 _POD = "proctor.fake-kubernetes.pod"
+_HEARS = 20  # times that an engine is asked whether it was the kernel that killed
 _CANNOT_START = (126, 127)  # the exit codes by which an engine says that it could not start a command
 
 
@@ -132,11 +133,21 @@ class _DockerContainer(Container):
     async def wait(self) -> Ended:
         try:
             await self._engine.call("POST", f"/containers/{self.id}/wait")
-            state = (await self._engine.call("GET", f"/containers/{self.id}/json"))["State"]
+            state = await self._ended()
         except EngineError:
             return Ended(137, "Error")
         code = state["ExitCode"]
         return Ended(code, "OOMKilled" if state["OOMKilled"] else "Error" if code else "Completed")
+
+    async def _ended(self) -> dict[str, Any]:
+        """Its state. An engine may hear of the kernel's killing only after it has seen the end."""
+        for _ in range(_HEARS):
+            found = await self._engine.call("GET", f"/containers/{self.id}/json")
+            state: dict[str, Any] = found["State"]
+            if state["OOMKilled"] or state["ExitCode"] != 137 or not found["HostConfig"].get("Memory"):
+                break
+            await asyncio.sleep(0.1)
+        return state
 
     async def stop(self, grace: float) -> None:
         with contextlib.suppress(EngineError):  # it is gone
