@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +117,18 @@ def test_what_a_pod_waits_for_is_said(found: dict[str, Any], said: str) -> None:
 def test_what_can_never_run_is_not_waited_for() -> None:
     assert hopeless(pod("Pending", state={"waiting": {"reason": "InvalidImageName"}}))
     assert is_ready(RUNNING) and summary(RUNNING) == "Running" and summary(None) == "gone"
+
+
+@pytest.mark.anyio
+async def test_keys_and_certificates_go_to_a_folder_of_the_users_own(
+    cluster: FakeKubernetes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.setattr("kubernetes.config.kube_config._temp_files", {})  # of contents that it has written before
+
+    await KubernetesDriver().check("an-image")
+
+    [folder] = tmp_path.glob("proctor-[0-9]*")
+    assert (folder.name, folder.stat().st_mode & 0o777) == (f"proctor-{os.getuid()}", 0o700)
+    assert list(folder.iterdir()) and not list(tmp_path.glob("tmp*"))

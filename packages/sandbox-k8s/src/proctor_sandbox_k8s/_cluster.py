@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from proctor.contracts import UsageError
+from proctor.monitor import runtime_dir
 from proctor_sandbox_k8s._frames import PROTOCOLS
 from proctor_sandbox_k8s._spec import Place
 
@@ -257,7 +258,11 @@ def connect(place: Place) -> Cluster:
             known = ", ".join(sorted(by_name)) or "none"
             raise UsageError(f"sandbox 'k8s': there is no context {chosen!r} in {files}; it has {known}")
         config.load_kube_config(
-            config_file=files, context=chosen, client_configuration=configuration, persist_config=False
+            config_file=files,
+            context=chosen,
+            client_configuration=configuration,
+            persist_config=False,
+            temp_file_path=str(runtime_dir()),  # certificates and keys as files: a killed process leaves them
         )
     except (config.ConfigException, OSError, ValueError, KeyError, TypeError) as error:
         if isinstance(error, UsageError):
