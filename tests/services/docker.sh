@@ -6,30 +6,21 @@
 #   docker.sh stop    remove its containers, stop it, remove its files
 # All of it is in PROCTOR_DOCKER_HOME, by default a folder of this user below the temporary one.
 set -euo pipefail
+# shellcheck source=tests/services/common.sh
+. "$(dirname "$0")/common.sh"
 home=${PROCTOR_DOCKER_HOME:-${TMPDIR:-/tmp}/proctor-docker-$(id -u)}
 address=unix://$home/docker.sock
 image=proctor-busybox:latest
 patience=60 # seconds that the engine has to answer, or to stop
 
-say() { echo "docker.sh: $*" >&2; }
-as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
 client() { DOCKER_HOST=$address DOCKER_CONTEXT='' timeout 60 docker "$@"; }
 answers() { [ -S "$home/docker.sock" ] && client version >/dev/null 2>&1; }
-is_static() { [ -x /bin/busybox ] && ! ldd /bin/busybox >/dev/null 2>&1; }
 
 install_missing() {
     local missing=()
     command -v dockerd >/dev/null || missing+=(docker.io)
     is_static || missing+=(busybox-static)
-    if [ ${#missing[@]} != 0 ]; then
-        if ! command -v apt-get >/dev/null; then
-            say "${missing[*]}: not here, and no apt-get; install the Docker engine and a static busybox at /bin/busybox"
-            exit 1
-        fi
-        say "installing ${missing[*]}"
-        as_root apt-get update -q >&2
-        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "${missing[@]}" >&2
-    fi
+    install_packages "the Docker engine" "${missing[@]}"
     command -v docker >/dev/null || as_root apt-get install -qy --no-install-recommends docker-cli >&2
 }
 
@@ -52,15 +43,9 @@ launch() { # launch OPTION...: true when the engine answers and runs a container
 
 make_image() {
     if client image inspect $image >/dev/null 2>&1; then return; fi
-    local root=$home/root name
+    local root=$home/root
     rm -rf "$root"
-    mkdir -p "$root"/{bin,etc,proc,root,sys,tmp,usr/bin}
-    chmod 1777 "$root/tmp"
-    cp /bin/busybox "$root/bin/"
-    for name in $(/bin/busybox --list); do [ "$name" = busybox ] || ln -s busybox "$root/bin/$name"; done
-    ln -s /bin/env "$root/usr/bin/env"
-    printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/sh\n' >"$root/etc/passwd"
-    printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
+    busybox_root "$root"
     tar -C "$root" --owner 0 --group 0 -c . | client import -c 'CMD ["/bin/sh"]' -c 'ENV PATH=/bin:/usr/bin' - $image >&2
     rm -rf "$root"
 }
@@ -77,15 +62,10 @@ end() { # end PID_FILE NAME
 }
 
 stop() {
-    local mounted
     if answers; then client ps -aq | xargs -r env DOCKER_HOST="$address" timeout 60 docker rm -f >/dev/null || true; fi
     end docker.pid dockerd
     end exec/containerd/containerd.pid containerd
-    # What a killed engine left; the deepest first.
-    awk -v home="$home/" 'index($2, home) == 1 { print $2 }' /proc/mounts | sort -r | while read -r mounted; do
-        as_root umount "$mounted" || true
-    done
-    as_root rm -rf "$home"
+    remove_home "$home"
 }
 
 start() {

@@ -6,14 +6,13 @@
 #   podman.sh stop    remove its containers, stop it, remove its files
 # All of it is in PROCTOR_PODMAN_HOME, by default a folder of this user below the temporary one.
 set -euo pipefail
+# shellcheck source=tests/services/common.sh
+. "$(dirname "$0")/common.sh"
 home=${PROCTOR_PODMAN_HOME:-${TMPDIR:-/tmp}/proctor-podman-$(id -u)}
 address=unix://$home/podman.sock
 image=proctor-busybox:latest
 patience=60 # seconds that the service has to answer, or to stop
 
-say() { echo "podman.sh: $*" >&2; }
-as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
-is_static() { [ -x /bin/busybox ] && ! ldd /bin/busybox >/dev/null 2>&1; }
 unset CONTAINER_HOST CONTAINER_CONNECTION # of a service that was started before: this is about the program itself
 export CONTAINERS_CONF=$home/containers.conf
 storage=(--root "$home/data" --runroot "$home/run" --cgroup-manager cgroupfs --events-backend file)
@@ -25,14 +24,7 @@ install_missing() {
     command -v podman >/dev/null || missing+=(podman)
     command -v curl >/dev/null || missing+=(curl)
     is_static || missing+=(busybox-static)
-    if [ ${#missing[@]} = 0 ]; then return; fi
-    if ! command -v apt-get >/dev/null; then
-        say "${missing[*]}: not here, and no apt-get; install Podman and a static busybox at /bin/busybox"
-        exit 1
-    fi
-    say "installing ${missing[*]}"
-    as_root apt-get update -q >&2
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "${missing[@]}" >&2
+    install_packages Podman "${missing[@]}"
 }
 
 write_settings() { # Podman's own limits are higher than what a container inside of a container may be given
@@ -58,15 +50,9 @@ launch() {
 
 make_image() {
     if local_podman image exists $image; then return; fi
-    local root=$home/root name
+    local root=$home/root
     rm -rf "$root"
-    mkdir -p "$root"/{bin,etc,proc,root,sys,tmp,usr/bin}
-    chmod 1777 "$root/tmp"
-    cp /bin/busybox "$root/bin/"
-    for name in $(/bin/busybox --list); do [ "$name" = busybox ] || ln -s busybox "$root/bin/$name"; done
-    ln -s /bin/env "$root/usr/bin/env"
-    printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/sh\n' >"$root/etc/passwd"
-    printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
+    busybox_root "$root"
     tar -C "$root" --owner 0 --group 0 -c . | local_podman import -c 'CMD ["/bin/sh"]' -c 'ENV PATH=/bin:/usr/bin' - $image >&2
     rm -rf "$root"
 }
@@ -87,7 +73,7 @@ end_monitors() { # each command's monitor waits for five minutes, and would writ
 }
 
 stop() {
-    local pid tries=$((patience * 5)) mounted
+    local pid tries=$((patience * 5))
     if [ -d "$home/data" ]; then local_podman rm -fa -t 0 >/dev/null 2>&1 || true; fi
     if pid=$(service_pid); then
         kill "$pid" 2>/dev/null || true
@@ -98,11 +84,7 @@ stop() {
         done
     fi
     end_monitors
-    # What a killed service left; the deepest first.
-    awk -v home="$home/" 'index($2, home) == 1 { print $2 }' /proc/mounts | sort -r | while read -r mounted; do
-        as_root umount "$mounted" || true
-    done
-    as_root rm -rf "$home"
+    remove_home "$home"
 }
 
 start() {

@@ -3,8 +3,9 @@
 # and a busybox, since no registry may be reachable. What is there already is kept.
 #   python_image.sh [ADDRESS...]
 set -euo pipefail
+# shellcheck source=tests/services/common.sh
+. "$(dirname "$0")/common.sh"
 image=proctor-python:latest
-say() { echo "python_image.sh: $*" >&2; }
 client() { DOCKER_HOST=$1 DOCKER_CONTEXT='' timeout 120 docker "${@:2}"; }
 
 python=/usr/bin/python3
@@ -13,13 +14,8 @@ folders=$("$python" -c 'import sys, sysconfig; print(sysconfig.get_path("stdlib"
 
 make_root() { # make_root FOLDER
     local root=$1 name file
-    mkdir -p "$root"/{bin,etc,proc,root,sys,tmp,usr/bin,usr/lib,usr/local/bin}
-    chmod 1777 "$root/tmp"
-    cp /bin/busybox "$root/bin/"
-    for name in $(/bin/busybox --list); do [ "$name" = busybox ] || ln -s busybox "$root/bin/$name"; done
-    ln -s /bin/env "$root/usr/bin/env"
-    printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/sh\n' >"$root/etc/passwd"
-    printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
+    busybox_root "$root"
+    mkdir -p "$root"/usr/{lib,local/bin}
     # The interpreter where it is at home, its library without what nobody imports, and what both are linked to.
     cp --parents -L "$(readlink -f "$python")" "$root/"
     ln -s "$(readlink -f "$python")" "$root/usr/local/bin/python3"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from contextlib import suppress
@@ -10,9 +9,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from child_processes import running
 from kill_places import Folder, Place
 from kill_plan import Moment
+from kill_process import doomed
 from kill_server import CountingServer, Key
 
 from proctor import eval
@@ -74,29 +73,10 @@ class ScoreJudge:
     def _process(self, output: str, backend: str, place: Place, done: frozenset[Key], at: Moment | None = None) -> int:
         self._processes += 1
         acks, said = (self._folder / f"{kind}-{self._processes}.txt" for kind in ("acks", "said"))
-        env = os.environ | {
-            "OPENAI_API_KEY": "sk-test-1f2e3d4c5b6a",
-            "OPENAI_BASE_URL": self._server.base_url,
-            "KILL_ACKS": str(acks),
-        }
-        if at is not None and at.kind != "request":
-            env["KILL_AT"] = f"{at.kind}:{at.count}:{at.share}"
         command = [sys.executable, str(HERE / "judge.py"), self._log, output, backend]
-        with (
-            said.open("w") as stream,
-            running(command, cwd=self._folder, env=env, stdout=stream, stderr=stream) as process,
-        ):
-
-            def kill() -> None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-
-            def arrived(count: int) -> None:
-                if at is not None and at.kind == "request" and count == at.count:
-                    kill()
-
-            with place.during(at, kill), self._server.during(done, arrived):
-                code = process.wait(PATIENCE)
+        where: dict[str, Any] = {"place": place, "server": self._server, "done": done}
+        with doomed(command, self._folder, acks=acks, said=said, at=at, **where) as (process, _):
+            code = process.wait(PATIENCE)
         self._said = said.read_text()
         self._done = max(map(int, acks.read_text().split()), default=0) if acks.exists() else 0
         return code

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
+from typing import Any
 
-from child_processes import running
 from kill_places import Folder, Place
 from kill_plan import Moment, Plan
+from kill_process import doomed
 from kill_server import CountingServer, Key
 
 from proctor.contracts import UsageError
@@ -92,38 +91,16 @@ class World:
     def _process(self, words: Sequence[str], at: Moment | None) -> int:
         self._processes += 1
         witness, said = (self.folder / f"{name}-{self._processes}.txt" for name in ("acks", "said"))
-        env = os.environ | {
-            "OPENAI_API_KEY": "sk-test-1f2e3d4c5b6a",
-            "OPENAI_BASE_URL": self.server.base_url,
-            "KILL_ACKS": str(witness),
-        }
-        env.pop("PYTHONDONTWRITEBYTECODE", None)  # many processes start
-        # Rust's report of a panic needs memory: without any it waits for itself, with the interpreter's lock in hand.
-        env.pop("RUST_BACKTRACE", None)
-        if at is not None and at.kind not in ("request", "put"):
-            env["KILL_AT"] = f"{at.kind}:{at.count}:{at.share}"
         common = ["--plugin", str(HERE / "witness.py"), "--observer", "witness", "--display", "none"]
         command = [sys.executable, "-m", "proctor", *words, *common]
-        with (
-            said.open("w") as output,
-            running(command, cwd=self.folder, env=env, stdout=output, stderr=output) as process,
-        ):
-
-            def kill() -> None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-
-            def arrived(count: int) -> None:
-                if at is not None and at.kind == "request" and count == at.count:
-                    kill()
-
-            with self.place.during(at, kill), self.server.during(frozenset(self.acknowledged), arrived):
-                # Without memory a process may stand still. Then it ends as such processes do: somebody kills it.
-                if at is not None and at.kind == "memory":
-                    with suppress(subprocess.TimeoutExpired):
-                        process.wait(STILL)
-                    kill()
-                code = process.wait(PATIENCE)
+        where: dict[str, Any] = {"place": self.place, "server": self.server, "done": self.acknowledged}
+        with doomed(command, self.folder, acks=witness, said=said, at=at, **where) as (process, kill):
+            # Without memory a process may stand still. Then it ends as such processes do: somebody kills it.
+            if at is not None and at.kind == "memory":
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(STILL)
+                kill()
+            code = process.wait(PATIENCE)
         self.output = said.read_text()
         self.acknowledged |= _keys(witness)
         found = [info.name for info in list_eval_logs(self.place.log_dir, descending=False)]
