@@ -2,6 +2,7 @@
 
 The engine can't do that: its API knows commands, not processes. So a script looks for them in the container: those
 that have the command's mark in their environment, the descendants of these, and whoever shares a session with one.
+One in the middle of execve(2) has memory but tells no environment yet: then it looks again.
 It runs in the shell alone, since a container that may start no more processes would not start a `grep`.
 """
 
@@ -19,19 +20,23 @@ seeds=" $* "
 round=0
 while [ $round -lt 40 ]; do
   round=$((round + 1))
-  pids= sessions=' ' found=
+  pids= sessions=' ' found= starting=
   for folder in /proc/[0-9]*; do
     pid=${folder#/proc/}
     [ "$pid" != $$ ] || continue
     { IFS= read -r line < "$folder/stat"; } 2>/dev/null || continue
     set -f; set -- ${line##*) }; set +f
     [ "$1" != Z ] && [ "$1" != X ] || continue
-    parent=$2 session=$4 hit=
+    parent=$2 session=$4 memory=${21} environment=${49} hit= told=1
     case $seeds in *" $pid "*) hit=1 ;; esac
     if [ -z "$hit" ]; then
-      { while IFS= read -r line || [ -n "$line" ]; do
-          case $line in *"$mark"*) hit=1; break ;; esac
-        done < "$folder/environ"; } 2>/dev/null
+      { { told=
+          while IFS= read -r line || [ -n "$line" ]; do
+            told=1
+            case $line in *"$mark"*) hit=1; break ;; esac
+          done
+        } < "$folder/environ"; } 2>/dev/null
+      [ -n "$told" ] || [ "$memory" = 0 ] || [ "$environment" != 0 ] || starting=1
     fi
     pids="$pids $pid:$parent:$session"
     if [ -n "$hit" ]; then
@@ -39,7 +44,7 @@ while [ $round -lt 40 ]; do
       [ "$session" = 0 ] || sessions="$sessions$session "
     fi
   done
-  [ -n "$found" ] || exit 0
+  [ -n "$found$starting" ] || exit 0
   more=1
   while [ -n "$more" ]; do
     more=
@@ -56,6 +61,7 @@ while [ $round -lt 40 ]; do
   for pid in $found; do [ "$pid" = 1 ] || kill -KILL "$pid" 2>/dev/null; done
   seeds=
 done
+[ -n "$found" ] || exit 0
 printf '%s\n' "$found"
 exit 9
 """

@@ -100,15 +100,17 @@ $inner"
 """
 
 KILL = f"""\
-n=0
+n=0 none=0
 while [ $n -lt 100 ]; do
 f=$(grep -ls "{MARK}=$1" /proc/[0-9]*/environ)
-[ -n "$f" ] || exit 0
+if [ -n "$f" ]; then none=0; else none=$((none+1)); fi
+[ $none -lt 2 ] || exit 0
 for p in $f; do p=${{p#/proc/}}; kill -9 "${{p%/environ}}"; done 2>/dev/null
 n=$((n+1)); sleep 0.05 2>/dev/null || sleep 1
 done
 exit 1"""
-"""Kills all that has the mark ``$1``, until a look around finds nothing more."""
+"""Kills all that has the mark ``$1``, until two looks around find nothing: in the middle of execve(2) a process shows
+no environment."""
 
 READ = """\
 [ -d "$1" ] && exit 42

@@ -21,6 +21,7 @@ _VARIABLE = "PROCTOR_COMMAND"
 _PROC = "/proc"
 _PATIENCE = 2.0  # seconds in which what was killed has to be gone
 _PAUSE = 0.005
+_GLANCE = 0.001
 
 
 def marked_environment(env: Mapping[str, str] | None, *marks: str) -> dict[str, str]:
@@ -80,13 +81,37 @@ def _marks(pid: int) -> list[bytes]:
     """Those of a process; none for one of another user, or one that has ended."""
     name = _VARIABLE.encode() + b"="
     try:
-        with open(f"{_PROC}/{pid}/environ", "rb", buffering=0) as file:
-            environment = file.read()
+        environment = _environment(pid)
     except OSError:
         return []
     if name not in environment:
         return []
     return next((line[len(name) :].split() for line in environment.split(b"\0") if line.startswith(name)), [])
+
+
+def _environment(pid: int) -> bytes:
+    """Of a process of this user; waits for one that is in the middle of execve(2), where none is told yet.
+
+    That lasts until the process gets a processor again: some milliseconds on a machine with much to do.
+    """
+    until = time.monotonic() + _PATIENCE
+    while True:
+        with open(f"{_PROC}/{pid}/environ", "rb", buffering=0) as file:
+            environment = file.read()
+        if environment or time.monotonic() > until:
+            return environment
+        # proc(5), from the third field on: what has no memory (23: vsize) has ended or is the kernel's; where the
+        # environment ends (51: env_end) is zero until a new program has it.
+        told = _stat(pid)
+        if told[20] == b"0" or (told[48] != b"0" and told[47] == told[48]):
+            return b""
+        time.sleep(_GLANCE)
+
+
+def _stat(pid: int) -> list[bytes]:
+    """The fields of a process's ``stat`` from its state on; its name, in parentheses before that, may be any text."""
+    with open(f"{_PROC}/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()
 
 
 def _kill_descendants(pid: int) -> None:
@@ -98,9 +123,8 @@ def _kill_descendants(pid: int) -> None:
 def _descendants(pid: int) -> list[int]:
     children: dict[int, list[int]] = {}
     for each in _processes():
-        with contextlib.suppress(OSError, IndexError, ValueError), open(f"{_PROC}/{each}/stat", "rb") as file:
-            # proc(5): the name in parentheses may have any character; state and parent follow it.
-            children.setdefault(int(file.read().rpartition(b")")[2].split()[1]), []).append(each)
+        with contextlib.suppress(OSError):
+            children.setdefault(int(_stat(each)[1]), []).append(each)
     found, new = [], [pid]
     while new:
         new = [child for parent in new for child in children.pop(parent, ())]

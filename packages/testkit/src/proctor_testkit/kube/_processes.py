@@ -36,6 +36,8 @@ class ProcessBacking(Backing):
         """The place is ready."""
 
     async def close(self) -> None:
+        for container in self._containers:
+            container.kill()
         await self._sweeper.kill(f"{self._place.name}/")
         await asyncio.gather(*(container.reap() for container in self._containers))
 
@@ -130,12 +132,16 @@ class _ProcessContainer(Container):
 
     async def _end_all(self) -> None:
         """End every process of the container, as the end of a real one's first process does."""
+        self.kill()
+        await self._sweeper.kill(self.id)
+        await self.reap()
+
+    def kill(self) -> None:
+        """End the process groups of the container that are known by number."""
         for process in (self._process, *self._commands):
             if process is not None and process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-        await self._sweeper.kill(self.id)
-        await self.reap()
 
     async def reap(self) -> None:
         """Wait until its processes, which were killed, are gone."""
