@@ -1,4 +1,5 @@
-"""Containers: 24 sandboxes with 5 commands each, 4 and 8 at once, beside a bare pool of SDK threads in the same run.
+"""Containers: 24 sandboxes with 5 commands each, 4 and 8 at once, beside a bare pool of SDK threads in the same run;
+and how long a command that will not end outlives its time.
 
 Needs a Docker engine with the image proctor-busybox:latest: `tests/services/docker.sh start`.
 """
@@ -13,6 +14,7 @@ IMAGE = "proctor-busybox:latest"
 SAMPLES, COMMANDS = 24, 5
 AT_ONCE = (4, 8)
 ROUNDS = 2
+DEAD = 8  # seconds after a command's time in which nothing may be left of it
 
 
 def _bare(at_once: int) -> float:
@@ -27,6 +29,11 @@ def _proctor(at_once: int) -> tuple[float, float]:
     return float(done.out.split()[-1]), done.cpu
 
 
+def _outlived() -> float:
+    with folder() as logs:
+        return float(run([sys.executable, str(HERE / "stubborn_docker.py"), IMAGE, str(logs)], env=environment()).out)
+
+
 def measure() -> list[Figure]:
     figures = []
     for at_once in AT_ONCE:
@@ -39,7 +46,8 @@ def measure() -> list[Figure]:
             at_most(f"{name}: evaluation / bare threads", ours / bare, "x", 1.35),
             reference(f"{name}: CPU of the evaluation, start-up included", cpu, "s"),
         ]
-    return figures
+    name = "docker: TERM ignored, session left: gone after the time-out"
+    return [*figures, at_most(name, max(_outlived() for _ in range(ROUNDS)), "s", DEAD)]
 
 
 if __name__ == "__main__":
