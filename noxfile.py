@@ -119,12 +119,11 @@ def types(session: nox.Session) -> None:
 def unit(session: nox.Session) -> None:
     """The packages' own tests, on every supported Python (args: paths or pytest's options)."""
     install(session)
-    # The core on each. A plugin meets a Python through the core and its SDK: the oldest, in `tests`, and the newest are
-    # enough. What takes minutes and is the same on all runs once, in `tests`: the embedded model's library is one wheel
-    # for all Pythons, and containers and pods are their engine's.
+    # What takes minutes and is the same on all runs once, in `tests`: the embedded model's library is one wheel for all
+    # Pythons, and containers and pods are their engine's.
     elsewhere = ("provider-llamacpp", "sandbox-docker", "sandbox-k8s")
-    on_each = ["core"] if session.python == "3.12" else [name for name in PACKAGES if name not in elsewhere]
-    run_pytest(session, *(f"packages/{name}" for name in on_each), "tests/repo/test_backends.py")
+    on_each = [f"packages/{name}" for name in PACKAGES if name not in elsewhere]
+    run_pytest(session, *on_each, "tests/repo/test_backends.py")
 
 
 @nox.session

@@ -16,6 +16,7 @@ from child_processes import running
 
 from proctor import plugins
 from proctor.cli import main
+from proctor.contracts import SandboxBrokenError
 
 OWNER = """
 import sys, anyio
@@ -169,9 +170,23 @@ def test_a_provider_that_can_not_be_asked_keeps_no_other_from_it(
     use("odd_sandboxes", "absent_sandboxes")
     process, folder = owner("run1")
     dies(process)
-    told = asked(capsys, "list", code=1)
+    told = asked(capsys, "list", code=0)  # what is not set up on this machine is no fault of it
     assert [row["id"] for row in told["sandboxes"]] == [folder.name]
     assert "an_sdk_that_is_not_there" in told["errors"]["absent"]
+
+
+def test_an_engine_that_is_there_and_does_not_answer_is_a_fault(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use("odd_sandboxes", "absent_sandboxes")
+    odd.reset()
+
+    async def fails(self: object) -> None:
+        raise SandboxBrokenError("the engine does not answer")
+
+    monkeypatch.setattr(odd.OddDriver, "sandboxes", fails)
+    told = asked(capsys, "list", code=1)
+    assert told["errors"]["odd"] == "the engine does not answer"
 
 
 def test_what_can_not_be_taken_away_is_said_and_the_rest_is(owner: Owner, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from proctor.contracts import UsageError
+from proctor.contracts import PrerequisiteError, UsageError
 from proctor.monitor import runtime_dir
 from proctor_sandbox_k8s._frames import PROTOCOLS
 from proctor_sandbox_k8s._spec import Place
@@ -275,7 +275,7 @@ def connect(place: Place) -> Cluster:
 def _inside(configuration: Any, place: Place, files: str) -> Cluster:
     config = _client()[1]
     if "KUBERNETES_SERVICE_HOST" not in os.environ:
-        raise UsageError(
+        raise PrerequisiteError(
             f"sandbox 'k8s': there is no cluster: no kubeconfig {files}, and this is no pod of one. Set KUBECONFIG, or "
             "look whether `kubectl get pods` works"
         )

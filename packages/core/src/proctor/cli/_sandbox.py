@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from proctor.cli._output import json_option, print_json
-from proctor.contracts import UsageError
+from proctor.contracts import PrerequisiteError, UsageError
 
 if TYPE_CHECKING:
     from proctor.contracts import RunningSandbox, SandboxDriver
@@ -39,6 +39,8 @@ class _Found:
     there: list[RunningSandbox] = field(default_factory=list)
     alive: dict[str, bool | None] = field(default_factory=dict)
     error: str = ""
+    absent: bool = False
+    """Whether what it needs is not there at all: an engine, a cluster. Of those that nobody named, that is no fault."""
 
 
 @click.group("sandbox", context_settings={"help_option_names": ["-h", "--help"]})
@@ -52,7 +54,7 @@ def sandbox() -> None:
 def list_command(provider: str | None, as_json: bool) -> int:
     """List the sandboxes that are there, of PROVIDER or of all that are installed, and whose they are.
 
-    Exits with 1 when a provider could not be asked.
+    Exits with 1 when an engine or a cluster that is there could not be asked.
     """
     found = _ask([provider] if provider else _providers())
     if as_json:
@@ -61,7 +63,7 @@ def list_command(provider: str | None, as_json: bool) -> int:
     else:
         click.echo(_table(found))
         _tell_errors(found)
-    return 1 if _errors(found) else 0
+    return 1 if any(one.error and not one.absent for one in found) else 0
 
 
 @sandbox.command("cleanup", short_help="Take away what dead evaluations left, or one sandbox.")
@@ -97,7 +99,7 @@ def cleanup_command(words: tuple[str, ...], everything: bool, as_json: bool) -> 
             lines.append(f"{stays} stay: their evaluations go on, or may do so elsewhere (`proctor sandbox list`).")
         click.echo("\n".join(lines))
         _tell_errors(found)
-    return 1 if _errors(found) else 0
+    return 1 if any(one.error and not one.absent for one in found) else 0
 
 
 @sandbox.command("shell", short_help="Open a shell in a sandbox.")
@@ -165,7 +167,7 @@ def _asked(name: str) -> _Found:
             one.there = _within(one, record.factory().sandboxes, _PATIENCE)
         one.alive = {each.id: each.owner.alive() if each.owner is not None else None for each in one.there}
     except Exception as error:
-        one.error = str(error) or type(error).__name__
+        one.error, one.absent = str(error) or type(error).__name__, isinstance(error, PrerequisiteError)
     return one
 
 
