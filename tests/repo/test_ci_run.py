@@ -123,14 +123,57 @@ def test_no_step_starts_when_the_time_for_all_is_up(checkout: Path) -> None:
     assert "unit-3.13, which took too long" in done.stdout.splitlines()[-1]
 
 
+FLAKY = """
+    case $1:$* in
+    unit-3.12:*--last-failed) echo '1 passed in 0.01s' ;;
+    unit-3.12:*) echo 'FAILED tests/x.py::test_y'; echo '1 failed, 9 passed in 0.10s'; exit 1 ;;
+    tests:*) echo "3 passed in 0.10s" ;;
+    esac
+"""
+
+
+def test_a_test_that_fails_beside_others_and_passes_by_itself_is_named_at_the_end(checkout: Path) -> None:
+    done = ci(checkout, FLAKY)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    end = done.stdout[done.stdout.index("::: unsteady") :].splitlines()
+    assert end[1:] == ["unit-3.12: FAILED tests/x.py::test_y", "3 passed in 0.10s"]
+
+
+def test_a_test_that_fails_again_by_itself_ends_the_run(checkout: Path) -> None:
+    done = ci(checkout, FLAKY.replace("echo '1 passed in 0.01s'", "echo 'FAILED tests/x.py::test_y'; exit 1"))
+
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == "::: FAILED with exit code 1: unit-3.12.again (exit code 1)"
+    assert "this is tests" not in done.stdout
+
+
+@pytest.mark.parametrize("step", ["lint", "demo"])
+def test_what_is_no_test_gets_no_second_look(checkout: Path, step: str) -> None:
+    done = ci(checkout, f"case $1 in {step}) echo 'ERROR tests/x.py'; exit 1 ;; esac")
+
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == f"::: FAILED with exit code 1: {step} (exit code 1)"
+
+
+def test_where_many_fail_there_is_no_second_look(checkout: Path) -> None:
+    done = ci(checkout, FLAKY.replace("echo 'FAILED", "for n in 1 2 3; do echo FAILED $n; done; echo 'FAILED"))
+
+    assert done.returncode == 1
+    assert "by themselves" not in done.stdout
+    assert done.stdout.splitlines()[-1] == "::: FAILED with exit code 1: unit-3.12 (exit code 1)"
+
+
 def test_the_complete_pass_leaves_nothing_out_and_ends_the_run() -> None:
     lines = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
 
     # Neither -m nor -k, nor fewer examples; what it leaves out is a step of its own.
-    assert lines[-1] == "step tests ./dev tests -q -n 3 --dist worksteal --ignore=packages/sandbox-k8s"
-    assert {"start pods ./dev tests -q packages/sandbox-k8s", "join pods"} <= set(lines)
+    whole = "tested tests tests -n 3 --dist worksteal --ignore=packages/sandbox-k8s --durations=25"
+    assert lines[-2:] == [whole, "join tests"]
+    assert {"tested pods tests packages/sandbox-k8s", "join pods"} <= set(lines)
 
 
 @pytest.mark.parametrize("session", ["unit-3.12", "unit-3.13", "'lowest(core)'"])
 def test_the_packages_are_tested_on_other_pythons_and_with_their_oldest_dependencies(session: str) -> None:
-    assert f"./dev {session} " in (ROOT / ".ci/run").read_text(encoding="utf-8")
+    name = session.strip("'").partition("(")[0]
+    assert f"tested {name} {session} " in (ROOT / ".ci/run").read_text(encoding="utf-8")
