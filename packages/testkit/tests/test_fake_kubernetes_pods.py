@@ -43,6 +43,11 @@ def made(client: KubeClient, spec: dict[str, Any], phase: str = "Running") -> st
     return str(name)
 
 
+def heard(client: KubeClient, name: str, word: bytes) -> None:
+    """Wait until the pod's first output is there: its shell has got beyond its first lines."""
+    assert client.raw("GET", f"{client.pods}/{name}/log", follow="true", limitBytes=len(word))[2] == word
+
+
 def of_shell(name: str, script: str, **spec: Any) -> dict[str, Any]:
     return pod(name, ["sh", "-c", script], **{"restartPolicy": "Never", **spec})
 
@@ -213,7 +218,7 @@ def test_logs_are_kept(client: KubeClient) -> None:
 def test_a_pod_that_is_deleted_gets_its_grace_period(cluster: FakeKubernetes, client: KubeClient) -> None:
     script = "trap 'echo asked; sleep 0.3; exit 0' TERM; echo up; while :; do sleep 0.05; done"
     made(client, of_shell("graceful", script, terminationGracePeriodSeconds=20))
-    client.exec("graceful", ["true"])
+    heard(client, "graceful", b"up")
 
     with client.watch(fieldSelector="metadata.name=graceful") as events:
         _, marked = client.call("DELETE", f"{client.pods}/graceful")
@@ -224,7 +229,8 @@ def test_a_pod_that_is_deleted_gets_its_grace_period(cluster: FakeKubernetes, cl
 
 
 def test_a_pod_that_does_not_end_is_killed(client: KubeClient) -> None:
-    made(client, of_shell("stubborn", "trap '' TERM; while :; do sleep 0.1; done"))
+    made(client, of_shell("stubborn", "trap '' TERM; echo up; while :; do sleep 0.1; done"))
+    heard(client, "stubborn", b"up")
 
     with client.watch(fieldSelector="metadata.name=stubborn") as events:
         client.call("DELETE", f"{client.pods}/stubborn", {"gracePeriodSeconds": 1})

@@ -3,14 +3,17 @@ from __future__ import annotations
 import os
 import subprocess as std
 import sys
+from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 from child_processes import running
 
 from proctor.concurrency import (
     kill_groups,
+    marked_processes,
     run_gates,
     subprocess,
     subprocess_gate,
@@ -145,3 +148,17 @@ async def test_cancelling_kills_the_command(tmp_path: Path) -> None:
         await anyio.to_thread.run_sync((tmp_path / "ready").read_text)
         tasks.cancel_scope.cancel()
     assert is_dead(pid_file.read_text())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system must tell what is open, and runs")
+async def test_a_command_that_is_cancelled_while_it_starts_leaves_no_process_and_no_pipe() -> None:
+    await subprocess(["true"])
+    before = set(os.listdir("/proc/self/fd"))
+    for steps in range(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(subprocess, "sleep 600 & sleep 600", mark="cancelled-while-starting"))
+            for _ in range(steps):
+                await anyio.lowlevel.checkpoint()
+            group.cancel_scope.cancel()
+    assert marked_processes("cancelled-while-starting") == []
+    assert set(os.listdir("/proc/self/fd")) - before == set()

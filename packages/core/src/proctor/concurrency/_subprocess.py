@@ -61,13 +61,16 @@ async def subprocess(
     """
     own = quick_id()
     async with subprocess_gate():
-        process = await anyio.open_process(
-            args if isinstance(args, str) else list(args),
-            stdin=std.PIPE if input is not None else std.DEVNULL,
-            cwd=cwd,
-            env=marked_environment(env, mark, own),
-            start_new_session=True,
-        )
+        # What is cancelled while it starts would be a process that nobody knows, whose children go on and whose pipes
+        # asyncio leaves open.
+        with anyio.CancelScope(shield=True):
+            process = await anyio.open_process(
+                args if isinstance(args, str) else list(args),
+                stdin=std.PIPE if input is not None else std.DEVNULL,
+                cwd=cwd,
+                env=marked_environment(env, mark, own),
+                start_new_session=True,
+            )
         stdout, stderr = bytearray(), bytearray()
         try:
             with doing("subprocess", _line(args)), anyio.move_on_after(timeout) as deadline:

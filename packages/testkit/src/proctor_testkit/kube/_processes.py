@@ -10,6 +10,7 @@ import shutil
 import signal
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
+from typing import Any
 
 from proctor_testkit.kube._backing import Backing, CommandError, Container, Ended, Execution, Launch, StartError
 from proctor_testkit.kube._place import MARK, Place, end_marked
@@ -88,7 +89,7 @@ class _ProcessContainer(Container):
         command = [*(self._launch.command or []), *(self._launch.arguments or [])] or ["sleep", "infinity"]
         log = self._log.open("ab")
         try:
-            self._process = await asyncio.create_subprocess_exec(
+            self._process = await self._started(
                 *command,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
@@ -102,6 +103,16 @@ class _ProcessContainer(Container):
             raise StartError(cannot_start(command[0], error)) from None
         finally:
             log.close()
+
+    async def _started(self, *command: str, **how: Any) -> asyncio.subprocess.Process:
+        """A process, remembered also if this is cancelled while it starts: asyncio would leave its pipes open."""
+        starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*command, **how))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            with contextlib.suppress(OSError):
+                self._commands.append(await starting)
+            raise
 
     async def wait(self) -> Ended:
         if self._process is None:
@@ -175,7 +186,7 @@ class _ProcessContainer(Container):
         streams = [theirs] * 3 if tty else [asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL, -1, -1]
         before = ["setsid", "--ctty"] if tty and shutil.which("setsid") else []
         try:
-            process = await asyncio.create_subprocess_exec(
+            process = await self._started(
                 *before,
                 *command,
                 stdin=streams[0],
