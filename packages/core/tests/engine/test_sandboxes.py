@@ -12,10 +12,10 @@ import pytest
 from anyio import to_thread
 from run_status import ask_run
 
-from proctor import Task, eval
+from proctor import Task, eval, eval_set
 from proctor.concurrency import Gate
 from proctor.contracts import UsageError
-from proctor.dataset import Sample
+from proctor.dataset import IterableDataset, Sample
 from proctor.engine import _deadline, _sandboxes
 from proctor.log import read_eval_log
 from proctor.model import ModelOutput, get_model
@@ -112,7 +112,7 @@ def test_a_mark_that_names_a_folder_is_told_of_and_the_text_can_be_had(run: Run,
 
 TASK_FILE = """
 from proctor import Task, task
-from proctor.dataset import Sample
+from proctor.dataset import IterableDataset, Sample
 
 @task
 def boxed():
@@ -296,3 +296,44 @@ def test_sandboxes_that_are_kept_are_told_of_with_the_ways_in_and_out(
     assert f"enter:  cd {folder}/work && ${{SHELL:-sh}}" in said
     assert f"remove: proctor sandbox cleanup local {folder.name}" in said
     assert f"proctor sandbox cleanup local {log.eval.run_id}" in said
+
+
+# How many will want one
+
+
+def test_a_provider_can_know_how_many_samples_are_to_come(run: Run) -> None:
+    def some() -> list[Sample]:
+        return [Sample(input="q", id=number, target="hi") for number in range(3)]
+
+    echo, spec = runs("echo", "hi"), ("odd", {"how": ""})
+    own = [Sample(input="q", id=n, target="hi", sandbox=("odd", {"how": "", "n": n})) for n in (7, 8)]
+    for task, expected in [
+        (Task(some(), echo, sandbox=spec, epochs=2), [5, 4, 3, 2, 1, 0]),
+        (Task([*some(), *own], echo, sandbox=spec), [4, 3, 2, 0, 0]),
+        (Task(IterableDataset(some), echo, sandbox=spec), [None, None, None]),
+    ]:
+        odd.to_come.clear()
+        [log] = run(task, max_samples=1)
+        assert log.status == "success"
+        assert odd.to_come == expected
+
+
+def test_what_an_earlier_attempt_has_done_is_not_to_come(run: Run, tmp_path: Path) -> None:
+    again = iter([True])
+
+    @solver
+    def last_one_fails_once() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            if state.sample_id == 2 and next(again, False):
+                raise ValueError("not this time")
+            return state
+
+        return solve
+
+    samples = [Sample(input="q", id=number) for number in range(3)]
+    task = Task(samples, last_one_fails_once(), sandbox=("odd", {"how": ""}), name="three")
+
+    options: dict[str, Any] = {"retry_wait": 0, "max_samples": 1, "plugins": ["odd_sandboxes"], "display": "none"}
+    eval_set(task, log_dir=str(tmp_path / "set"), model="mock/model", **options)
+
+    assert odd.to_come == [2, 1, 0, 0]

@@ -22,6 +22,7 @@ from proctor.sandbox import (
     configure_sandboxes,
     exec_gates,
     sample_sandbox,
+    samples_to_come,
     sandbox,
     sandbox_default,
     sandbox_gates,
@@ -40,6 +41,7 @@ class Driver(SandboxDriver):
         self.root = root
         self.calls: list[Any] = []
         self.owners: list[SandboxOwner] = []
+        self.to_come: list[int | None] = []
         self.inside = 0
         self.most = 0
 
@@ -50,6 +52,7 @@ class Driver(SandboxDriver):
 
     async def sample_init(self, task: str, config: Any, metadata: dict[str, Any]) -> dict[str, SandboxEnvironment]:
         self.inside += 1
+        self.to_come.append(samples_to_come())
         self.owners.append(sandbox_owner())
         self.most = max(self.most, self.inside)
         self.calls.append(("sample_init", metadata))
@@ -207,6 +210,43 @@ async def test_a_driver_knows_for_whom_it_makes_a_sandbox(driver: Driver) -> Non
     prepared, made = driver.owners
     assert (prepared.run_id, prepared.task, prepared.sample, prepared.epoch) == ("run7", "quiz", "", 0)
     assert (made.run_id, made.task, made.sample, made.epoch) == ("run7", "quiz", "1", 3)
+
+
+async def test_a_driver_knows_how_many_samples_will_want_the_same(driver: Driver) -> None:
+    go = anyio.Event()
+
+    async def one(task: str) -> None:
+        async with sample_sandbox(PAIR, task, a_sample(), to_come=lambda: 10):
+            await go.wait()
+
+    async with sample_sandbox(PAIR, "task", a_sample()):
+        pass
+    with configure_sandboxes(max_sandboxes=1):
+        async with anyio.create_task_group() as tasks:
+            for task in ("task", "task", "other", "task"):
+                tasks.start_soon(one, task)
+            tasks.start_soon(gives_up, go)
+            while sum(gate.waiting for gate in sandbox_gates()) < 4:
+                await anyio.lowlevel.checkpoint()
+            go.set()
+
+    assert driver.to_come[0] is None, "nobody has said"
+    assert sorted(driver.to_come[1:]) == [10, 10, 11, 12], "those that wait, without the one at hand and other tasks'"
+    assert samples_to_come() is None
+
+
+async def gives_up(go: anyio.Event) -> None:
+    """A sample that is cancelled while it waits for its sandbox."""
+    with anyio.CancelScope() as scope:
+        async with anyio.create_task_group() as tasks:
+
+            async def wait() -> None:
+                async with sample_sandbox(PAIR, "task", a_sample(), to_come=lambda: 10):
+                    raise AssertionError("it was cancelled")
+
+            tasks.start_soon(wait)
+            await go.wait()
+            scope.cancel()
 
 
 @pytest.mark.parametrize("cleanup", [True, False])

@@ -21,16 +21,19 @@ from proctor.contracts import (
     UsageError,
 )
 from proctor.hookspecs import hookimpl
-from proctor.sandbox import LocalSandbox, sandbox_owner
+from proctor.sandbox import LocalSandbox, samples_to_come, sandbox_owner
 
 made: list[tuple[Any, SandboxOwner]] = []
 """Configuration and owner of each sandbox that was made."""
+to_come: list[int | None] = []
+"""How many samples were to come when each of them was made."""
 there: dict[str, SandboxOwner] = {}
 """What the engine has: the sandboxes that are up, and what dead runs left."""
 
 
 def reset() -> None:
     made.clear()
+    to_come.clear()
     there.clear()
     dead = replace(SandboxOwner.of_this_process("dead-run"), started="0-0")
     there.update({"left1": dead, "left2": replace(dead, keep=True), "elsewhere": replace(dead, host="elsewhere")})
@@ -64,6 +67,7 @@ class OddDriver(SandboxDriver):
     async def sample_init(self, task: str, config: Any, metadata: dict[str, Any]) -> dict[str, SandboxEnvironment]:
         how = config["how"] if isinstance(config, dict) else ""
         made.append((config, sandbox_owner()))
+        to_come.append(samples_to_come())
         if how == "start fails" or (how == "start fails once" and len(made) == 1):
             raise ConnectionResetError("the engine went away")
         if how == "start hangs":

@@ -22,7 +22,10 @@ from proctor_sandbox_docker.compose import (
     read_settings,
 )
 
-__all__ = ["COMPOSE_FILES", "CONFIG_FILES", "DEFAULT_IMAGE", "METADATA", "compose_file", "metadata_variables", "read"]
+__all__ = [
+    "COMPOSE_FILES", "CONFIG_FILES", "DEFAULT_IMAGE", "METADATA", "asks_for_metadata", "compose_file",
+    "metadata_variables", "read",
+]  # fmt: skip
 
 DEFAULT_IMAGE = "python:3.12-bookworm"
 """What runs when nothing is said (``PROCTOR_DOCKER_IMAGE`` names another)."""
@@ -77,6 +80,27 @@ def read(config: Any, metadata: Mapping[str, Any] | None, environment: Mapping[s
     if "services" in config:
         return read_compose(config, Path.cwd(), reader.given)
     return reader.settings(config)
+
+
+def asks_for_metadata(config: Any) -> bool:
+    """Whether what samples get hangs on their metadata, also where a default stands for what a sample lacks.
+
+    Raises:
+        UsageError: as ``read``.
+    """
+    asked = _Asked(os.environ)
+    read(config, None, asked)
+    return asked.metadata
+
+
+class _Asked(dict[str, str]):
+    """Variables that note whether a sample's metadata were among those that were asked for."""
+
+    metadata = False
+
+    def __contains__(self, name: object) -> bool:
+        self.metadata = self.metadata or str(name).startswith(METADATA)
+        return super().__contains__(name)
 
 
 def compose_file(config: Any) -> Path | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -12,7 +10,6 @@ from typing import Any
 from docker import APIClient
 from docker.errors import APIError
 
-from proctor.contracts import SandboxOwner
 from proctor_sandbox_docker._box import Container
 from proctor_sandbox_docker._engine import Engine
 from proctor_sandbox_docker.compose import HealthSpec, MountSpec, ServiceSpec
@@ -22,7 +19,6 @@ __all__ = [
     "WORKING_DIR",
     "Place",
     "container_config",
-    "container_name",
     "container_of",
     "create_and_start",
 ]
@@ -55,17 +51,6 @@ class Place:
     volumes: Mapping[str, str] = field(default_factory=dict)
     working_dir: str = WORKING_DIR
     has_init: bool = True
-
-
-def container_name(owner: SandboxOwner, service: str = "default") -> str:
-    """A name that says what the container is for, and that no other has."""
-    epoch = str(owner.epoch) if owner.epoch > 1 else ""
-    words = [owner.task, owner.sample, epoch, "" if service == "default" else service]
-    return "-".join(["proctor", *filter(None, map(_slug, words)), secrets.token_hex(4)])
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:24].strip("-")
 
 
 async def create_and_start(

@@ -6,6 +6,7 @@ import logging
 import os
 import secrets
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import anyio
@@ -13,20 +14,22 @@ from anyio import to_thread
 
 from proctor.contracts import RunningSandbox, SandboxBrokenError, SandboxDriver, SandboxEnvironment
 from proctor.sandbox import sandbox_owner
-from proctor_sandbox_docker._box import DockerSandbox
+from proctor_sandbox_docker._box import Container, DockerSandbox
 from proctor_sandbox_docker._compose_command import ComposeRun, find_compose
-from proctor_sandbox_docker._config import compose_file, metadata_variables, read
+from proctor_sandbox_docker._config import METADATA, asks_for_metadata, compose_file, metadata_variables, read
 from proctor_sandbox_docker._engine import Engine
 from proctor_sandbox_docker._images import Images
 from proctor_sandbox_docker._left import list_left, remove_left
 from proctor_sandbox_docker._made import PROJECT, Made
 from proctor_sandbox_docker._networks import Networks
 from proctor_sandbox_docker._services import start_project
+from proctor_sandbox_docker._warm import WARM, WarmPool, warm_size, why_not_warm
 from proctor_sandbox_docker.compose import ALLOW, ProjectSpec, UnsupportedKeyError, allowed_risks, project_risks
 
 __all__ = ["DockerDriver"]
 
 _log = logging.getLogger("proctor.sandbox")
+_SETTLE_SECONDS = 30.0
 
 
 class DockerDriver(SandboxDriver):
@@ -44,9 +47,12 @@ class DockerDriver(SandboxDriver):
         self._composed: dict[str, ComposeRun] = {}
         self._compose: tuple[str, ...] | None = None
         self._told: set[str] = set()
+        start = partial(start_project, self.engine, self.images, self.networks)
+        self._warm = WarmPool(self.engine, start, self._tell)
 
     async def check(self, config: Any) -> None:
         """Refuse a configuration that makes no sense, and an engine that does not answer."""
+        warm_size(os.environ.get(WARM, ""))
         plan = await self._plan(config, None)
         await self.engine.open()
         if isinstance(plan, ComposeRun):
@@ -84,11 +90,34 @@ class DockerDriver(SandboxDriver):
             self._tell(risk)
         if plan is project:
             await self.images.prepare(project)
+        if size := warm_size(os.environ.get(WARM, "")):
+            if why := await self._why_not_warm(plan, config):
+                self._tell(f"{WARM}={size} has no effect on task {task!r}: {why}")
+            else:
+                self._warm.keep(task, project, size)
+
+    async def _why_not_warm(self, plan: ProjectSpec | ComposeRun, config: Any) -> str:
+        if isinstance(plan, ComposeRun):
+            return "`docker compose` starts its samples"
+        if sandbox_owner().keep:
+            return "what is kept after the run (--no-sandbox-cleanup) is to say for whom it was made"
+        if await to_thread.run_sync(asks_for_metadata, config):
+            return f"its configuration hangs on each sample's metadata ({METADATA}...)"
+        return why_not_warm(plan)
 
     async def sample_init(self, task: str, config: Any, metadata: dict[str, Any]) -> dict[str, SandboxEnvironment]:
         """Start the containers of a sample."""
         plan = await self._plan(config, metadata)
         await self.engine.open()
+        if (ready := await self._warm.take(task, plan)) is not None:
+            made, running = ready
+            self._made[made.project] = made
+        else:
+            made, running = await self._start(plan)
+        self._warm.fill(task, plan)
+        return {name: DockerSandbox(self.engine, each, made.project) for name, each in running.items()}
+
+    async def _start(self, plan: ProjectSpec | ComposeRun) -> tuple[Made, dict[str, Container]]:
         token = secrets.token_hex(8)
         made = Made(token, {**sandbox_owner().labels(), PROJECT: token})
         self._made[token] = made
@@ -105,7 +134,7 @@ class DockerDriver(SandboxDriver):
                 except SandboxBrokenError as error:  # why it did not start is what matters
                     _log.warning("docker: of a sample that did not start something is left: %s", error)
             raise
-        return {name: DockerSandbox(self.engine, each, token) for name, each in running.items()}
+        return made, running
 
     async def sample_cleanup(self, envs: dict[str, SandboxEnvironment], interrupted: bool) -> None:
         """Remove all that the sample had."""
@@ -121,6 +150,11 @@ class DockerDriver(SandboxDriver):
         finally:
             self.networks.gone(made.project)
         self._made.pop(made.project, None)
+
+    async def task_cleanup(self, task: str, config: Any, cleanup: bool) -> None:
+        """Remove what is kept ready, and wait for what was being started when somebody cancelled it."""
+        await self._warm.close(task)
+        await self.engine.settle(_SETTLE_SECONDS)
 
     async def sandboxes(self) -> list[RunningSandbox]:
         """Containers, networks and volumes with labels of ours."""

@@ -143,6 +143,10 @@ class Engine:
         except (requests.RequestException, urllib3.exceptions.HTTPError, ConnectionError) as error:
             self.trouble(what, error)
 
+    async def settle(self, seconds: float) -> bool:
+        """Wait until the threads that were left alone have removed what they made; whether they have."""
+        return await self._threads.settle(seconds)
+
     def later(self, work: Callable[[APIClient], object]) -> None:
         """Call ``work`` in a thread that nobody waits for."""
         client = self.client

@@ -12,7 +12,8 @@ from docker import APIClient
 from proctor.contracts import RunningSandbox, SandboxBrokenError, SandboxOwner
 from proctor_sandbox_docker._box import connection_to
 from proctor_sandbox_docker._engine import Engine
-from proctor_sandbox_docker._made import remove_container, remove_network, remove_volume
+from proctor_sandbox_docker._made import READY, remove_container, remove_network, remove_volume
+from proctor_sandbox_docker._names import given_owner
 
 __all__ = ["list_left", "remove_left"]
 
@@ -42,10 +43,16 @@ def _container(engine: Engine, found: dict[str, Any]) -> RunningSandbox:
         for port in found.get("Ports") or ()
         if port.get("PublicPort")
     }
+    labels = found.get("Labels") or {}
+    owner = SandboxOwner.from_labels(labels)
+    state = str(found.get("Status") or found.get("State") or "").lower()
+    if owner is not None and READY in labels:
+        given = given_owner(name, owner)
+        owner, state = (owner, f"{state}, kept ready") if given is None else (given, state)
     return RunningSandbox(
         id=name,
-        owner=SandboxOwner.from_labels(found.get("Labels") or {}),
-        state=str(found.get("Status") or found.get("State") or "").lower(),
+        owner=owner,
+        state=state,
         created=datetime.fromtimestamp(found["Created"], UTC) if isinstance(found.get("Created"), int) else None,
         connection=connection_to(engine, name, ports) if running else None,
     )

@@ -15,10 +15,12 @@ from proctor.contracts import SandboxBrokenError
 from proctor_sandbox_docker._box import Container
 from proctor_sandbox_docker._engine import Engine, unwell
 
-__all__ = ["PROJECT", "Made", "remove_container", "remove_network", "remove_volume"]
+__all__ = ["PROJECT", "READY", "Made", "remove_container", "remove_network", "remove_volume"]
 
 PROJECT = "proctor.project"
 """The label of all that one sample has."""
+READY = "proctor.ready"
+"""The label of what was made before its sample was known, which its name tells then."""
 _REMOVE_SECONDS = 45.0
 
 

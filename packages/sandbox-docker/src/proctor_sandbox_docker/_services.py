@@ -10,10 +10,11 @@ from docker.errors import APIError, ImageNotFound
 from proctor.contracts import SandboxBrokenError
 from proctor.sandbox import sandbox_owner
 from proctor_sandbox_docker._box import Container
-from proctor_sandbox_docker._container import WORKING_DIR, Place, container_name, create_and_start
+from proctor_sandbox_docker._container import WORKING_DIR, Place, create_and_start
 from proctor_sandbox_docker._engine import Engine
 from proctor_sandbox_docker._images import Image, Images
 from proctor_sandbox_docker._made import Made
+from proctor_sandbox_docker._names import container_name
 from proctor_sandbox_docker._networks import Networks, make_volumes
 from proctor_sandbox_docker._watch import Watch
 from proctor_sandbox_docker.compose import ProjectSpec, ServiceSpec, waits_for

@@ -20,6 +20,7 @@ __all__ = ["Threads"]
 T = TypeVar("T")
 
 _IDLE_SECONDS = 20.0
+_LOOK_SECONDS = 0.02
 
 
 class Threads:
@@ -36,6 +37,7 @@ class Threads:
         self._jobs: queue.SimpleQueue[_Job[Any]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._idle = 0
+        self._left: list[_Job[Any]] = []
 
     async def run(
         self,
@@ -57,9 +59,20 @@ class Threads:
             try:
                 await job.done.wait()
             finally:
-                if job.leave() and abandon is not None:
-                    abandon()
+                if job.leave():
+                    if dispose is not None:
+                        self._left.append(job)
+                    if abandon is not None:
+                        abandon()
             return job.result()
+
+    async def settle(self, seconds: float) -> bool:
+        """Wait until what callers that were cancelled have left is disposed of, so long at most; whether it is."""
+        with anyio.move_on_after(seconds):
+            while left := [job for job in self._left if not job.over]:
+                self._left = left
+                await anyio.sleep(_LOOK_SECONDS)
+        return not any(not job.over for job in self._left)
 
     def start(self, work: Callable[[], object]) -> None:
         """Call ``work`` in a thread that nobody waits for; what it raises is dropped."""
@@ -97,6 +110,8 @@ class _Job(Generic[T]):
         self._lock = threading.Lock()
         self._left = not waited_for
         self._ended = False
+        self.over = False
+        """Whether its thread has nothing to do with it any more."""
         self._value: T
         self._error: BaseException | None = None
         if waited_for:
@@ -106,6 +121,13 @@ class _Job(Generic[T]):
             self._soon = getattr(loop, "call_soon_threadsafe", None) or loop.run_sync_soon
 
     def run(self) -> None:
+        """Do it, in a thread."""
+        try:
+            self._run()
+        finally:
+            self.over = True
+
+    def _run(self) -> None:
         try:
             self._value = self._work()
         except BaseException as error:  # it is the caller's

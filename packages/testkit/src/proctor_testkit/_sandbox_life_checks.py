@@ -7,7 +7,7 @@ import pytest
 from anyio import to_thread
 
 from proctor.contracts import SandboxConnection, SandboxDriver, SandboxEnvironment
-from proctor.sandbox import configure_sandboxes, sample_sandbox, sandbox
+from proctor.sandbox import cleanup_sandboxes, configure_sandboxes, sample_sandbox, sandbox
 from proctor.schema import Sample, SandboxSpec
 from proctor_testkit._sandbox_checks import MANY_TASK, TICKS, DriverOpener, SandboxChecks
 from proctor_testkit._sandbox_processes import dead_owner
@@ -110,6 +110,7 @@ class LifeChecks(SandboxChecks):
             async with anyio.create_task_group() as group:
                 for number in range(6):
                     group.start_soon(sample, number)
+            await cleanup_sandboxes()
 
         assert done == 6
         assert 1 <= most <= 2

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from proctor.contracts import RunningSandbox, SandboxBrokenError, SandboxDriver, SandboxEnvironment
-from proctor.sandbox import configure_sandboxes, sample_sandbox, sandbox_owner
+from proctor.sandbox import cleanup_sandboxes, configure_sandboxes, sample_sandbox, sandbox_owner
 from proctor.schema import Sample, SandboxSpec, short_uuid
 from proctor_testkit._sandbox_checks import TASK, DriverOpener, SandboxChecks
 from proctor_testkit._suite import check
@@ -47,6 +47,8 @@ class OwnerChecks(SandboxChecks):
                 assert one.created is None or one.created.tzinfo is not None
             left = [one for one in await self._of_run(opener(), run_id) if one.owner and one.owner.sample]
             assert left == [], "what was taken down is not there any more"
+            await cleanup_sandboxes()
+            assert await self._of_run(opener(), run_id) == [], "nor is what was made for its task"
 
     @check("sandbox.remove", needs="list")
     async def test_another_can_take_it_away_by_its_id_and_no_other(

@@ -233,7 +233,7 @@ class UnitRun:
             retries = await self._earlier_errors(sample.id, wanted.epoch)
             earlier = len(retries)
             while True:
-                attempt = Attempt(self.unit, sample, wanted.epoch, self._tally.scorers)
+                attempt = Attempt(self.unit, sample, wanted.epoch, self._tally.scorers, self._not_begun)
                 self._attempts[attempt] = wanted.place
                 doer.coroutine = run = run_sample(attempt, self._cancelled)
                 try:
@@ -258,6 +258,15 @@ class UnitRun:
         finally:
             if doer is not None:
                 del self._progress.unfinished[doer]
+
+    def _not_begun(self) -> int | None:
+        """How many samples are still to begin, at most; ``None`` when that is not known."""
+        if self._failure is not None or self._stopped_by or self.log is not None:
+            return 0
+        if self.unit.total is None:
+            return None
+        reused = 0 if self._reuse is None else self._reuse.plan.reused
+        return max(0, self.unit.total - reused - self._progress.started)
 
     async def _earlier_errors(self, id: int | str, epoch: int) -> list[EvalRetryError]:
         """Those of attempts that earlier logs have."""

@@ -55,13 +55,15 @@ __all__ = ["Attempt", "run_sample"]
 class Attempt:
     """One run of one sample, while it goes on.
 
-    ``limits``, ``transcript`` and ``state`` are there once it has begun; ``solved``: all but the cleanup is over.
+    ``not_begun`` tells how many samples of the unit are still to begin, if that is known. ``limits``, ``transcript``
+    and ``state`` are there once this one has begun; ``solved``: all but the cleanup is over.
     """
 
     unit: Unit
     sample: Sample
     epoch: int
     scorers: Mapping[str, Scorer]
+    not_begun: Callable[[], int | None]
     uuid: str = field(default_factory=quick_id)
     started_at: str = field(default_factory=now_iso)
     started: float = field(default_factory=time.monotonic)
@@ -143,6 +145,7 @@ async def _run(attempt: Attempt, state: TaskState, transcript: Transcript, limit
     if spec is None:
         await _inside(attempt, state, transcript, limits)
         return
+    shared = spec is unit.sandbox
     spec, sample = rooted(spec, attempt.sample, unit.task.folder)
     async with sample_sandbox(
         spec,
@@ -151,8 +154,13 @@ async def _run(attempt: Attempt, state: TaskState, transcript: Transcript, limit
         cleanup=unit.options.sandbox_cleanup,
         epoch=attempt.epoch,
         start_seconds=start_seconds(limits.time_limit),
+        to_come=attempt.not_begun if shared else _none,
     ):
         await _inside(attempt, state, transcript, limits)
+
+
+def _none() -> int:
+    return 0
 
 
 async def _inside(attempt: Attempt, state: TaskState, transcript: Transcript, limits: SampleLimits) -> None:

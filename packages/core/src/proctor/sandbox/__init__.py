@@ -13,6 +13,7 @@ from proctor.contracts import (
     SandboxUserUnsupportedError,
 )
 from proctor.sandbox._context import sandbox, sandbox_context, sandbox_default, sandbox_with
+from proctor.sandbox._demand import samples_to_come
 from proctor.sandbox._files import SETUP_TIMEOUT, folder_of
 from proctor.sandbox._lifecycle import (
     begin_reaping,
@@ -54,6 +55,7 @@ __all__ = [
     "folder_of",
     "kept_sandboxes",
     "sample_sandbox",
+    "samples_to_come",
     "sandbox",
     "sandbox_context",
     "sandbox_default",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -51,6 +52,8 @@ class Provider:
     up: dict[Up, None] = field(default_factory=dict)
     ready: dict[tuple[str, str], Any] = field(default_factory=dict)
     """(task, configuration as JSON) -> configuration, of what ``task_init`` has prepared."""
+    waiting: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(task, configuration as JSON) -> samples that have begun and for which no sandbox is made yet."""
     reaper: Detached[None] | None = None
 
 

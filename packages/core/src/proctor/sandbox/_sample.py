@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from proctor.monitor import doing
 from proctor.registry import loggable
 from proctor.sandbox._calls import STOPPING, Calls, answered, at_gate
 from proctor.sandbox._context import sandbox_context
+from proctor.sandbox._demand import expecting
 from proctor.sandbox._files import prepare
 from proctor.sandbox._owner import own_sandboxes
 from proctor.sandbox._recorded import RecordedSandbox
@@ -41,6 +42,7 @@ async def sample_sandbox(
     cleanup: bool = True,
     epoch: int = 1,
     start_seconds: float | None = None,
+    to_come: Callable[[], int | None] | None = None,
 ) -> AsyncIterator[Mapping[str, SandboxEnvironment]]:
     """Give the code inside the sandboxes of ``sample``, with its files written and its setup script run.
 
@@ -54,6 +56,8 @@ async def sample_sandbox(
         cleanup: whether the sandboxes are taken away at the end.
         epoch: of the sample, for the labels.
         start_seconds: that making the sandboxes and what the sample brings into them may take; ``None`` = any time.
+        to_come: how many samples that have not begun will want the same, for drivers that ask
+            (``samples_to_come``); by default that is not known.
 
     Raises:
         UsageError: if there is no such provider, or its configuration makes no sense.
@@ -62,8 +66,8 @@ async def sample_sandbox(
         RuntimeError: if the setup script failed.
     """
     async with with_detached_tasks():
-        life = _Life(current_run(), spec, task_name, sample, cleanup, epoch)
-        async with _inside(life.provider.gate):
+        life = _Life(current_run(), spec, task_name, sample, cleanup, epoch, to_come)
+        async with life.counted(), _inside(life.provider.gate):
             interrupted = True
             try:
                 with doing("sandbox", f"start {spec.type}"):
@@ -83,7 +87,14 @@ class _Life:
     """The sandboxes of one sample, from their start to their end."""
 
     def __init__(
-        self, run: RunSandboxes, spec: SandboxSpec, task: str, sample: Sample, cleanup: bool, epoch: int
+        self,
+        run: RunSandboxes,
+        spec: SandboxSpec,
+        task: str,
+        sample: Sample,
+        cleanup: bool,
+        epoch: int,
+        to_come: Callable[[], int | None] | None,
     ) -> None:
         self.provider = run.provider(spec.type)
         self._spec = spec
@@ -92,12 +103,35 @@ class _Life:
         self._cleanup = cleanup
         self._epoch = epoch
         self._owned = partial(own_sandboxes, run.run_id, task, keep=not cleanup)
+        self._key = (task, json.dumps(loggable(spec.config, keep_secrets=True), sort_keys=True, default=str))
+        self._not_begun = to_come
+        self._waits = False
         self._up: Up | None = None
+
+    @asynccontextmanager
+    async def counted(self) -> AsyncIterator[None]:
+        """Among those that wait, until it has its turn."""
+        self._waits = True
+        self.provider.waiting[self._key] += 1
+        try:
+            yield
+        finally:
+            self._has_its_turn()
+
+    def _has_its_turn(self) -> None:
+        if self._waits:
+            self._waits = False
+            self.provider.waiting[self._key] -= 1
+
+    def _to_come(self) -> int | None:
+        """Samples that will want the same as this one has now."""
+        not_begun = None if self._not_begun is None else self._not_begun()
+        return None if not_begun is None else not_begun + self.provider.waiting[self._key]
 
     async def begin(self, seconds: float | None) -> dict[str, SandboxEnvironment]:
         """Make them, within so many seconds once the task is prepared, and bring in what the sample has for them."""
         with self._owned():
-            await _prepare_task(self.provider, self._task, self._spec.config)
+            await _prepare_task(self.provider, self._key, self._spec.config)
         if seconds is None:
             return await self._make()
         late = f"the sandbox {self._spec.type!r} of the sample was not there after {seconds:g} s"
@@ -106,7 +140,8 @@ class _Life:
     async def _make(self) -> dict[str, SandboxEnvironment]:
         """Known from outside as soon as they are made: they are taken down though the rest takes too long."""
         provider, sample = self.provider, self._sample
-        with self._owned(str(sample.id), self._epoch):
+        self._has_its_turn()
+        with self._owned(str(sample.id), self._epoch), expecting(self._to_come):
             try:
                 made = await provider.driver.sample_init(self._task, self._spec.config, dict(sample.metadata or {}))
             except (UsageError, SandboxBrokenError):
@@ -170,8 +205,8 @@ async def _inside(gate: Gate) -> AsyncIterator[None]:
         gate.release()
 
 
-async def _prepare_task(provider: Provider, task: str, config: Any) -> None:
-    key = (task, json.dumps(loggable(config, keep_secrets=True), sort_keys=True, default=str))
+async def _prepare_task(provider: Provider, key: tuple[str, str], config: Any) -> None:
+    task = key[0]
     if key in provider.ready:
         return
     async with provider.lock:  # building one image twice at once helps nobody
