@@ -11,6 +11,7 @@ set -euo pipefail
 home=${PROCTOR_DOCKER_HOME:-${TMPDIR:-/tmp}/proctor-docker-$(id -u)}
 address=unix://$home/docker.sock
 image=proctor-busybox:latest
+dockerd=${PROCTOR_DOCKERD:-dockerd} # the program
 patience=60 # seconds that the engine has to answer, or to stop
 
 client() { DOCKER_HOST=$address DOCKER_CONTEXT='' timeout 60 docker "$@"; }
@@ -18,7 +19,7 @@ answers() { [ -S "$home/docker.sock" ] && client version >/dev/null 2>&1; }
 
 install_missing() {
     local missing=()
-    command -v dockerd >/dev/null || missing+=(docker.io)
+    command -v "$dockerd" >/dev/null || missing+=(docker.io)
     is_static || missing+=(busybox-static)
     install_packages "the Docker engine" "${missing[@]}"
     command -v docker >/dev/null || as_root apt-get install -qy --no-install-recommends docker-cli >&2
@@ -32,7 +33,7 @@ engine_pid() { # the engine's own, never that of another process which got its n
 launch() { # launch OPTION...: true when the engine answers and runs a container
     local tries=$((patience * 5))
     # A session of its own: Ctrl-C in the terminal that started it is not for it.
-    as_root setsid dockerd --host "$address" --group "$(id -gn)" --pidfile "$home/docker.pid" \
+    as_root setsid "$dockerd" --host "$address" --group "$(id -gn)" --pidfile "$home/docker.pid" \
         --data-root "$home/data" --exec-root "$home/exec" "$@" >"$home/dockerd.log" 2>&1 </dev/null &
     while ! answers; do
         if ! kill -0 $! 2>/dev/null || [ $((tries -= 1)) -le 0 ]; then return 1; fi
@@ -93,14 +94,14 @@ start)
     ;;
 status)
     if ! answers; then
-        say "no engine answers at $address; start one: $0 start"
+        say "no engine answers at $address; start one: ${PROCTOR_DOCKER_SCRIPT:-$0} start"
         exit 1
     fi
     echo "$address"
     ;;
 stop) stop ;;
 *)
-    say "usage: $0 start|status|stop"
+    say "usage: ${PROCTOR_DOCKER_SCRIPT:-$0} start|status|stop"
     exit 2
     ;;
 esac

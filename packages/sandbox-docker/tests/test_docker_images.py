@@ -56,6 +56,9 @@ class Registry:
         registry = self
 
         class Handler(BaseHTTPRequestHandler):
+            # To one who speaks TLS, a status line too: without one, some engines do not try again without TLS.
+            default_request_version = "HTTP/1.0"
+
             def do_HEAD(self) -> None:
                 self.do_GET()
 

@@ -35,6 +35,8 @@ _FILE_SECONDS = 300.0
 _PING_SECONDS = 10.0
 _VIRTUAL = ("/proc", "/sys", "/dev")
 _KILLED = 128 + 9
+_NOT_THE_COMMAND = ("stopped container", "init process is not running", "namespace path")
+"""In what is said of a command that came when its container was about to end; the command may be a fine one."""
 _SETTLE = (0.05, 0.1, 0.2, 0.4)  # seconds between looks at a container whose command was killed
 
 # $1: the file. What `sh` says of it stands in the error; the exit codes are read below.
@@ -178,6 +180,9 @@ class DockerSandbox(SandboxEnvironment):
             return SandboxUserUnsupportedError(
                 f"there is no user {user!r} in container {self.container.name}: {reason}"
             )
+        if any(sign in said for sign in _NOT_THE_COMMAND):
+            await self._check_alive()
+            return await self._broke(NotBegun(f"a command could not be begun: {reason}"))
         what = f"{cmd[0] if cmd else ''!r}: {reason}"
         if "chdir" in said or "cwd" in said or "working directory" in said or "workdir" in said:
             what = f"working directory {self._path(cwd or '.')!r}: {reason}"

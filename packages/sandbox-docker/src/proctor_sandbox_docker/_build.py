@@ -10,7 +10,7 @@ from docker.errors import APIError, ImageNotFound
 
 from proctor.contracts import PrerequisiteError
 from proctor_sandbox_docker._context import BuildContext
-from proctor_sandbox_docker._progress import BuildProgress
+from proctor_sandbox_docker._progress import BuildProgress, error_of
 from proctor_sandbox_docker.compose import ServiceSpec
 
 __all__ = ["build_image", "image_id"]
@@ -96,8 +96,8 @@ def _build(
             )
             for event in events:
                 _see(str(event.get("stream") or event.get("status") or "").splitlines(), progress, lines)
-                if error := event.get("error"):
-                    return str(error).strip()
+                if error := error_of(event):
+                    return error
         except APIError as error:
             return str(error.explanation or error)
     return None

@@ -29,6 +29,9 @@ _SOCKET_SECONDS = 180
 _CALLS = 64
 """Calls at once; commands that run are not among them."""
 _OLDEST = (1, 41)  # Docker 20.10
+_NEWEST = (1, 51)
+"""The newest version of the API that the tests were run with, Docker 28.5; the SDK alone would take the engine's own,
+whose answers may lack what is read here."""
 
 _log = logging.getLogger("proctor.sandbox")
 
@@ -99,8 +102,7 @@ class Engine:
                 raise nobody_answers(address, f"no answer within {_OPEN_SECONDS:g} s") from None
             except (DockerException, requests.RequestException, OSError, ValueError) as error:
                 raise nobody_answers(address, error) from error
-            spoken = tuple(int(part) for part in str(client.api_version).split("."))
-            if spoken < _OLDEST:
+            if _numbers(client.api_version) < _OLDEST:
                 raise PrerequisiteError(
                     f"sandbox docker: the engine at {address.url} is {version.get('Version')} with version "
                     f"{client.api_version} of the API; Docker 20.10 (1.41) or Podman 4 is needed"
@@ -176,7 +178,20 @@ def _connect(address: Address) -> tuple[APIClient, Mapping[str, Any], Mapping[st
     if address.tls:
         pair = (address.cert, address.key) if address.cert and address.key else None
         tls = TLSConfig(client_cert=pair, ca_cert=address.ca, verify=address.verify)
-    client = APIClient(
-        base_url=address.url, version="auto", tls=tls, timeout=_SOCKET_SECONDS, max_pool_size=_CALLS, num_pools=8
-    )
-    return client, client.version(), client.info()
+
+    def client_of(api: str) -> APIClient:
+        return APIClient(
+            base_url=address.url, version=api, tls=tls, timeout=_SOCKET_SECONDS, max_pool_size=_CALLS, num_pools=8
+        )
+
+    client = client_of("auto")
+    version = client.version()
+    if _numbers(client.api_version) > _NEWEST:
+        oldest = _numbers(version.get("MinAPIVersion") or "0")
+        client.close()
+        client = client_of(".".join(map(str, max(_NEWEST, oldest))))
+    return client, version, client.info()
+
+
+def _numbers(api: object) -> tuple[int, ...]:
+    return tuple(int(part) for part in str(api).split("."))

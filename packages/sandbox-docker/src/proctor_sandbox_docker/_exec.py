@@ -23,7 +23,9 @@ __all__ = ["Command", "NotBegun", "Outcome"]
 
 _KILL_SECONDS = 4.0
 """Seconds that one look for processes to kill may take."""
-_ENGINE_SAYS = re.compile(r"OCI runtime|unable to find user|no matching entries|crun|runc|exec format error")
+_ENGINE_SAYS = re.compile(
+    r"OCI runtime|unable to find user|no matching entries|crun|runc|exec format error|init process is not running"
+)
 """In what the engine writes to the streams of a command that it could not begin."""
 _END_SECONDS = 5.0
 """Seconds that the engine has to know that a command, whose streams have ended, has ended itself."""
@@ -171,9 +173,10 @@ class Command:
                 raise Stopped
             time.sleep(pause)  # in a thread, for what has no event to wait for
             pause = min(pause * 2, 1.0)
-        if code in (126, 127, 255) and not found.get("Pid"):
+        if code in (126, 127, 128, 255) and not found.get("Pid"):
             said = (self._frames.stdout + self._frames.stderr).decode("utf-8", "replace")
-            if _ENGINE_SAYS.search(said):
+            # Podman forgets the number of a process that has ended, and a command may well return 128.
+            if _ENGINE_SAYS.search(said) or (code == 128 and not self._engine.podman):
                 raise NotBegun(said)
         return int(code)
 

@@ -20,7 +20,7 @@ from proctor.monitor import doing, runtime_dir
 from proctor_sandbox_docker._build import build_image, image_id
 from proctor_sandbox_docker._context import open_context
 from proctor_sandbox_docker._engine import Engine
-from proctor_sandbox_docker._progress import PullProgress
+from proctor_sandbox_docker._progress import PullProgress, error_of
 from proctor_sandbox_docker.compose import BuildSpec, ProjectSpec, ServiceSpec
 
 __all__ = ["Image", "Images"]
@@ -194,7 +194,7 @@ def _pull(client: APIClient, image: str, platform: str | None) -> None:
     progress = PullProgress(image)
     try:
         for event in client.pull(repository, tag=tag or "latest", stream=True, decode=True, platform=platform):
-            if error := event.get("error"):
+            if error := error_of(event):
                 raise _PullError(error)
             progress.see(event)
     except APIError as error:

@@ -8,11 +8,18 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["BuildProgress", "PullProgress"]
+__all__ = ["BuildProgress", "PullProgress", "error_of"]
 
 _log = logging.getLogger("proctor.sandbox")
 _EVERY_SECONDS = 10.0
 _STEP = re.compile(r"Step (\d+)/(\d+) : (.*)")
+
+
+def error_of(event: Mapping[str, Any]) -> str | None:
+    """What an event of a pull or a build says that went wrong; such a call is answered with 200 nevertheless."""
+    # "error" is deprecated since version 1.48 of the API, "errorDetail" is not in all of Podman's events.
+    error = (event.get("errorDetail") or {}).get("message") or event.get("error")
+    return None if error is None else str(error).strip()
 
 
 class _Progress:
