@@ -14,7 +14,9 @@ import pytest
 
 from proctor.contracts import SandboxBrokenError, SandboxEnvironment
 from proctor_sandbox_k8s import _making, _pods, _removal
+from proctor_sandbox_k8s._cluster import Cluster
 from proctor_sandbox_k8s._driver import KubernetesDriver
+from proctor_sandbox_k8s._pods import Pods
 from proctor_testkit import FakeKubernetes
 
 pytestmark = pytest.mark.anyio
@@ -51,6 +53,32 @@ async def test_a_sample_is_one_pod_and_one_watch_and_no_polling(cluster: FakeKub
 
     kinds = [request.kind for request in cluster.requests]
     assert (kinds.count("create pods"), kinds.count("watch pods"), kinds.count("get pods")) == (1, 1, 0)
+
+
+async def test_a_pod_that_is_made_while_the_watch_begins_is_not_taken_for_a_deleted_one(
+    cluster: FakeKubernetes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given a list from before the pod that is read when the pod is known, then the pod is there all the same."""
+    listed, known = threading.Event(), threading.Event()
+    request, note = Cluster.request, Pods.note
+
+    def late(self: Cluster, method: str, path: str, *args: Any, **more: Any) -> Any:
+        if method == "POST" and path.endswith("/pods"):
+            assert listed.wait(60)
+        answer = request(self, method, path, *args, **more)
+        if threading.current_thread().name == "proctor-k8s-watch":
+            listed.set()
+            assert known.wait(60)
+        return answer
+
+    def noted(self: Pods, *args: Any, **more: Any) -> None:
+        note(self, *args, **more)
+        known.set()
+
+    monkeypatch.setattr(Cluster, "request", late)
+    monkeypatch.setattr(Pods, "note", noted)
+    async with made() as envs:
+        assert (await envs["default"].exec(["echo", "here"])).stdout == "here\n"
 
 
 async def test_the_policy_is_there_before_the_pod_and_goes_after_it(cluster: FakeKubernetes) -> None:

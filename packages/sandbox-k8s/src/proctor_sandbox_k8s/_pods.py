@@ -109,12 +109,13 @@ class Pods:
             Refused, Unreachable: the server did not say.
         """
         watched.heard = time.monotonic()
+        made = watched.uid is not None
         try:
             self.note(self.cluster.request("GET", f"{self.path}/{watched.name}", patience=5.0))
         except Refused as error:
             if error.status != 404:
                 raise
-            if watched.uid is not None:
+            if made:
                 self.lost(watched)
 
     def lost(self, watched: Watched) -> None:
@@ -212,14 +213,15 @@ class _Watch:
         _log.debug("the watch begins again: %s", error)
 
     def _list(self) -> str:
-        before = self._pods.all()
+        # Made before it is asked: one that is made meanwhile may not be in the list.
+        before = [watched for watched in self._pods.all() if watched.uid is not None]
         listed = self._pods.cluster.request("GET", self._pods.path, {"labelSelector": self._labels})
         items = listed.get("items") or []
         for pod in items:
             self._pods.note(pod)
         there = {pod["metadata"]["name"] for pod in items}
         for watched in before:
-            if watched.name not in there and watched.uid is not None:
+            if watched.name not in there:
                 self._pods.lost(watched)
         return str(listed["metadata"]["resourceVersion"])
 

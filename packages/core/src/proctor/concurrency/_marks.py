@@ -51,9 +51,11 @@ async def kill_descendants(pid: int) -> None:
 
 def _kill_marked(mark: str) -> None:
     until = time.monotonic() + _PATIENCE
-    while found := marked_processes(mark):
+    dying: set[int] = set()
+    while found := {*marked_processes(mark), *(pid for pid in dying if not _ended(pid))}:
         for pid in found:
             _kill(pid, mark)
+        dying |= found
         if time.monotonic() > until:
             return
         time.sleep(_PAUSE)
@@ -68,6 +70,14 @@ def _kill(pid: int, mark: str) -> None:
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
         finally:
             os.close(handle)
+
+
+def _ended(pid: int) -> bool:
+    """Whether a process is gone, or a zombie: one that dies has no memory, so no mark, for a while before that."""
+    try:
+        return _stat(pid)[0] in (b"Z", b"X")
+    except OSError:
+        return True
 
 
 def _processes() -> Iterator[int]:

@@ -61,16 +61,7 @@ async def subprocess(
     """
     own = quick_id()
     async with subprocess_gate():
-        # What is cancelled while it starts would be a process that nobody knows, whose children go on and whose pipes
-        # asyncio leaves open.
-        with anyio.CancelScope(shield=True):
-            process = await anyio.open_process(
-                args if isinstance(args, str) else list(args),
-                stdin=std.PIPE if input is not None else std.DEVNULL,
-                cwd=cwd,
-                env=marked_environment(env, mark, own),
-                start_new_session=True,
-            )
+        process = await _start(args, stdin=input is not None, cwd=cwd, env=marked_environment(env, mark, own))
         stdout, stderr = bytearray(), bytearray()
         try:
             with doing("subprocess", _line(args)), anyio.move_on_after(timeout) as deadline:
@@ -89,6 +80,22 @@ async def subprocess(
             background.add(process.pid)
     code, decode = process.returncode or 0, _text if text else bytes
     return ExecResult(code == 0, code, decode(stdout), decode(stderr))
+
+
+async def _start(
+    args: str | Sequence[str], *, stdin: bool, cwd: str | os.PathLike[str] | None, env: Mapping[str, str]
+) -> Process:
+    """The process of a command. What were cancelled while it starts would be one that nobody knows: its children would
+    go on, and asyncio would leave its pipes open."""
+    with anyio.CancelScope(shield=True):
+        process = await anyio.open_process(
+            args if isinstance(args, str) else list(args),
+            stdin=std.PIPE if stdin else std.DEVNULL,
+            cwd=cwd,
+            env=env,
+            start_new_session=True,
+        )
+    return process
 
 
 async def _close(process: Process) -> None:
