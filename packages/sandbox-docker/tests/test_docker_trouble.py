@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -173,12 +174,33 @@ async def test_a_connection_that_breaks_is_no_result_and_nothing_is_run_twice(be
         assert await box.read_file("runs") == "once\n"
 
 
-async def cut_when_it_runs(box: DockerSandbox, between: Any) -> None:
-    """Break the connections once the command has begun."""
+async def test_a_connection_that_breaks_while_the_engine_goes_on_is_no_result_either(between: Any) -> None:
+    async with sandbox(address=between.address) as box:
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(cut_when_it_runs, box, between, resume=True))
+            with anyio.fail_after(100), pytest.raises(SandboxBrokenError, match="what it wrote is lost"):
+                await box.exec(["sh", "-c", "echo once >> runs; sleep 4321; echo lost"])
+
+        assert await box.read_file("runs") == "once\n"
+        assert "4321" not in await processes(box)
+
+
+@pytest.mark.usefixtures("engine_address")
+async def test_a_command_may_close_its_output_and_go_on() -> None:
+    async with sandbox() as box:
+        result = await box.exec(["sh", "-c", "echo said; exec >&- 2>&-; sleep 3; exit 5"])
+
+        assert (result.returncode, result.stdout) == (5, "said\n")
+
+
+async def cut_when_it_runs(box: DockerSandbox, between: Any, resume: bool = False) -> None:
+    """Break the connections once the command has begun; ``resume``: others can be made at once."""
     with anyio.fail_after(60):
         while not (await box.exec(["sh", "-c", "[ -e runs ]"])).success:
             await anyio.lowlevel.checkpoint()
     between.cut()
+    if resume:
+        between.resume()
 
 
 async def test_what_was_cancelled_in_a_call_is_not_left_behind(between: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
 import time
@@ -16,7 +17,7 @@ from docker.errors import APIError, NotFound
 
 from proctor_sandbox_docker._engine import Engine
 from proctor_sandbox_docker._frames import Frames
-from proctor_sandbox_docker._kill import KILL_SCRIPT, MARK
+from proctor_sandbox_docker._kill import HEARD_SCRIPT, KILL_SCRIPT, MARK, UNHEARD
 from proctor_sandbox_docker._stream import Stopped, Stream
 
 __all__ = ["Command", "NotBegun", "Outcome"]
@@ -27,6 +28,8 @@ _ENGINE_SAYS = re.compile(
     r"OCI runtime|unable to find user|no matching entries|crun|runc|exec format error|init process is not running"
 )
 """In what the engine writes to the streams of a command that it could not begin."""
+_SOON = 1.0
+"""Seconds after its streams in which a command ends that has not closed them itself."""
 _END_SECONDS = 5.0
 """Seconds that the engine has to know that a command, whose streams have ended, has ended itself."""
 
@@ -109,7 +112,12 @@ class Command:
             docker.errors.APIError: it refuses, as when the container is gone.
         """
         try:
-            return await self._engine.streams.run(self._run, abandon=self._stream.stop)
+            outcome = await self._engine.streams.run(self._run, abandon=self._stream.stop)
+            if outcome is None:
+                await self._check_heard()
+                outcome = await self._engine.streams.run(self._outcome, abandon=self._stream.stop)
+                assert outcome is not None
+            return outcome
         except APIError as error:
             # What is wrong with a command is the engine's own failure, as some of them see it.
             if (self._stream.begun and error.status_code != 404) or error.status_code in (400, 500):
@@ -127,7 +135,8 @@ class Command:
         """What has come on standard output and standard error."""
         return self._frames.stdout, self._frames.stderr
 
-    def _run(self) -> Outcome:
+    def _run(self) -> Outcome | None:
+        """Begin it and hear it to the end of its streams; ``None`` where it goes on after that."""
         client = self._engine.client
         try:
             made = client.exec_create(
@@ -148,8 +157,7 @@ class Command:
                 if not self._frames.full:
                     raise
                 return Outcome(-1, self._frames.stdout, self._frames.stderr, self._frames.full)
-            code = self._exit_code()
-            return Outcome(code, self._frames.stdout, self._frames.stderr)
+            return self._outcome(_SOON)
         finally:
             self._stream.close()
 
@@ -161,9 +169,9 @@ class Command:
         found = self._inspect()
         return not found.get("Running") and found.get("ExitCode") is not None  # without one it has yet to begin
 
-    def _exit_code(self) -> int:
-        """The exit code, once the engine knows it; its streams may end before the command does."""
-        pause = 0.005
+    def _outcome(self, seconds: float = math.inf) -> Outcome | None:
+        """How it ended, once the engine knows it; ``None`` after so many seconds in which it does not."""
+        pause, end = 0.005, time.monotonic() + seconds
         while True:
             found = self._inspect()
             code = found.get("ExitCode")
@@ -171,6 +179,8 @@ class Command:
                 break
             if self._stream.stopped:
                 raise Stopped
+            if time.monotonic() > end:
+                return None
             time.sleep(pause)  # in a thread, for what has no event to wait for
             pause = min(pause * 2, 1.0)
         if code in (126, 127, 128, 255) and not found.get("Pid"):
@@ -178,7 +188,20 @@ class Command:
             # Podman forgets the number of a process that has ended, and a command may well return 128.
             if _ENGINE_SAYS.search(said) or (code == 128 and not self._engine.podman):
                 raise NotBegun(said)
-        return int(code)
+        return Outcome(int(code), self._frames.stdout, self._frames.stderr)
+
+    async def _check_heard(self) -> None:
+        """See that the command itself has closed its streams, which have ended while it goes on.
+
+        Raises:
+            SandboxBrokenError: it has not: what it writes is lost.
+        """
+        script = ["sh", "-c", HEARD_SCRIPT, "proctor", f"{MARK}={self._mark}"]
+        look = Command(self._engine, self._container, script, user=self._user, limit=64 * 1024, marked=False)
+        with anyio.move_on_after(_KILL_SECONDS), suppress(NotBegun, APIError):  # where nobody can look, it is believed
+            if (await look.run()).code == UNHEARD:
+                await self.kill()
+                self._engine.trouble("exec", "its connection broke while the command ran on; what it wrote is lost")
 
     async def kill(self, seconds: float = 15.0) -> None:
         """End it and all that it started; returns when they are gone.

@@ -1,4 +1,4 @@
-"""How the processes of one command are ended inside of a container, and no others.
+"""How the processes of one command are found inside of a container: to end them, and no others, or to look at them.
 
 The engine can't do that: its API knows commands, not processes. So a script looks for them in the container: those
 that have the command's mark in their environment, the descendants of these, and whoever shares a session with one.
@@ -8,7 +8,7 @@ It runs in the shell alone, since a container that may start no more processes w
 
 from __future__ import annotations
 
-__all__ = ["KILL_SCRIPT", "MARK"]
+__all__ = ["HEARD_SCRIPT", "KILL_SCRIPT", "MARK", "UNHEARD"]
 
 MARK = "PROCTOR_EXEC"
 """The variable that marks the processes of a command."""
@@ -64,4 +64,25 @@ done
 [ -n "$found" ] || exit 0
 printf '%s\n' "$found"
 exit 9
+"""
+
+UNHEARD = 7
+"""What ``HEARD_SCRIPT`` returns where there is more to come of a command whose streams have ended."""
+
+# $1: the mark. The command itself is the one whose parent is outside of the container: its streams end when it closes
+# them. Has it not, and they have ended, then what carried them is broken.
+HEARD_SCRIPT = rf"""
+mark=$1
+for folder in /proc/[0-9]*; do
+  {{ IFS= read -r line < "$folder/stat"; }} 2>/dev/null || continue
+  set -f; set -- ${{line##*) }}; set +f
+  [ "$2" = 0 ] || continue
+  hit=
+  {{ while IFS= read -r line || [ -n "$line" ]; do
+      case $line in *"$mark"*) hit=1; break ;; esac
+    done < "$folder/environ"; }} 2>/dev/null
+  [ -n "$hit" ] || continue
+  if [ -p "$folder/fd/1" ] || [ -p "$folder/fd/2" ]; then exit {UNHEARD}; fi
+done
+exit 0
 """

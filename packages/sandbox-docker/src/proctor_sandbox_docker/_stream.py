@@ -48,7 +48,7 @@ class Stream:
         self._frames = frames
         self._ours, self._theirs = socket.socketpair()
         self._lock = threading.Lock()
-        self._stopped = False
+        self._stopped = self._closed = False
         self.begun = False
         self._socket: socket.socket | None = None
         self._rest = b""
@@ -56,8 +56,8 @@ class Stream:
     def stop(self) -> None:
         """End ``run`` and ``open`` from another thread."""
         with self._lock:
-            if not self._stopped:
-                self._stopped = True
+            self._stopped = True
+            if not self._closed:
                 with suppress(OSError):
                     self._ours.send(b"x")
 
@@ -75,7 +75,7 @@ class Stream:
     def close(self) -> None:
         """Give the sockets back."""
         with self._lock:
-            self._stopped = True
+            self._closed = True
             for each in (self._ours, self._theirs, self._socket):
                 if each is not None:
                     each.close()
