@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -138,6 +139,31 @@ def test_a_test_that_fails_beside_others_and_passes_by_itself_is_named_at_the_en
     assert done.returncode == 0, done.stdout + done.stderr
     end = done.stdout[done.stdout.index("::: unsteady") :].splitlines()
     assert end[1:] == ["unit-3.12: FAILED tests/x.py::test_y", "3 passed in 0.10s"]
+
+
+def test_a_green_run_ends_with_a_closing_line_also_when_the_complete_pass_was_unsteady(checkout: Path) -> None:
+    done = ci(checkout, FLAKY.replace("unit-3.12:", "tests:"))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-2:] == ["tests: FAILED tests/x.py::test_y", "1 passed in 0.01s"]
+
+
+@pytest.mark.parametrize("said", ["!!!! Interrupted: 1 error during collection !!!!", "1 failed, worker 'gw0' crashed"])
+def test_where_tests_never_ran_there_is_no_second_look(checkout: Path, said: str) -> None:
+    done = ci(checkout, FLAKY.replace("echo '1 failed", f"echo {shlex.quote(said)}; echo '1 failed"))
+
+    assert done.returncode == 1
+    assert "by themselves" not in done.stdout
+
+
+def test_what_an_unsteady_step_leaves_behind_is_ended_and_said(checkout: Path) -> None:
+    done = ci(checkout, FLAKY.replace("exit 1", "setsid sleep 3600 & echo $! > left; exit 1"))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    pid = (checkout / "left").read_text().strip()
+    assert f"unit-3.12 left a process: {pid} sleep 3600" in done.stdout
+    command = Path("/proc", pid, "cmdline")
+    assert not command.exists() or command.read_bytes() == b""
 
 
 def test_a_test_that_fails_again_by_itself_ends_the_run(checkout: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from proctor.contracts import PrerequisiteError
+from proctor.contracts import UsageError
 from proctor_sandbox_docker._address import Address, find_address
 
 IMAGE = "proctor-busybox:latest"
@@ -28,7 +28,7 @@ def engine_address() -> Address:
         address = find_address()
         client = docker.APIClient(base_url=address.url, version="auto", timeout=60)
         client.inspect_image(IMAGE)
-    except (PrerequisiteError, DockerException) as error:
+    except (UsageError, DockerException) as error:
         pytest.skip(f"no engine with the image {IMAGE} (`tests/services/docker.sh start`, DOCKER_HOST): {error}")
     client.close()
     return address

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
 from pathlib import Path
 
 import pytest
 
-from proctor.contracts import PrerequisiteError
+from proctor.contracts import PrerequisiteError, UsageError
+from proctor_sandbox_docker import _address
 from proctor_sandbox_docker._address import find_address
 from proctor_sandbox_docker._container import Place, container_config
+from proctor_sandbox_docker._driver import DockerDriver
 from proctor_sandbox_docker.compose import ServiceSpec
 
 
@@ -39,7 +42,7 @@ def test_the_context_that_docker_context_use_named_is_taken(tmp_path: Path) -> N
 
 
 def test_a_context_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match="docker context ls"):
+    with pytest.raises(UsageError, match="docker context ls"):
         find_address({"DOCKER_CONFIG": str(tmp_path), "DOCKER_CONTEXT": "gone"})
 
 
@@ -56,7 +59,7 @@ def test_tls_takes_the_files_beside_each_other(tmp_path: Path) -> None:
 def test_tls_without_files_is_an_error(tmp_path: Path) -> None:
     env = {"DOCKER_HOST": "tcp://far:2376", "DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": str(tmp_path)}
 
-    with pytest.raises(PrerequisiteError, match=r"ca\.pem"):
+    with pytest.raises(UsageError, match=r"ca\.pem"):
         find_address(env)
 
 
@@ -83,3 +86,24 @@ def test_a_container_starts_in_a_folder_of_its_own_and_waits_for_commands() -> N
 
     assert config["WorkingDir"] == "/workspace" and config["Labels"] == {"a": "b"}
     assert config["Entrypoint"][:2] == ["sh", "-c"] and config["Cmd"] == []
+
+
+@pytest.mark.anyio
+async def test_that_there_is_no_engine_is_another_thing_than_one_that_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given a socket that nobody listens at, then it is no absence: a clean-up must not pass over it."""
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    for name in ("DOCKER_HOST", "DOCKER_CONTEXT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    monkeypatch.setattr(_address, "_usual_places", lambda env: [str(tmp_path / "none"), str(path)])
+    with pytest.raises(UsageError, match="no engine answers") as raised:
+        await DockerDriver().sandboxes()
+    assert not isinstance(raised.value, PrerequisiteError)
+
+    path.unlink()
+    with pytest.raises(PrerequisiteError, match="no container engine was found"):
+        await DockerDriver().sandboxes()

@@ -13,7 +13,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from proctor.contracts import ExecTimeoutError, PrerequisiteError, SandboxBrokenError, SandboxEnvironment
+from proctor.contracts import ExecTimeoutError, SandboxBrokenError, SandboxEnvironment, UsageError
 from proctor_sandbox_docker._address import Address
 from proctor_sandbox_docker._box import DockerSandbox
 from proctor_sandbox_docker._driver import DockerDriver
@@ -147,7 +147,7 @@ async def test_no_engine_is_said_before_anything_else_with_what_to_do(
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", host)
 
-    with pytest.raises(PrerequisiteError, match="DOCKER_HOST") as raised:
+    with pytest.raises(UsageError, match="DOCKER_HOST") as raised:
         await DockerDriver().check(IMAGE)
 
     assert host in str(raised.value) and "\n" not in str(raised.value)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from proctor.contracts import PrerequisiteError, SandboxBrokenError
+from proctor.contracts import PrerequisiteError, SandboxBrokenError, UsageError
 from proctor_sandbox_docker._address import Address
 from proctor_sandbox_docker._box import Container, DockerSandbox
 from proctor_sandbox_docker._engine import Engine
@@ -126,7 +126,7 @@ async def test_the_newest_version_that_was_tried_and_the_engine_speaks(
 async def test_an_engine_that_is_too_old_is_refused_with_what_is_needed(some: SomeEngine) -> None:
     some.newest = "1.40"
 
-    with pytest.raises(PrerequisiteError, match=r"version 1\.40 of the API; Docker 20\.10 \(1\.41\)"):
+    with pytest.raises(UsageError, match=r"version 1\.40 of the API; Docker 20\.10 \(1\.41\)"):
         await Engine(some.address).open()
 
 

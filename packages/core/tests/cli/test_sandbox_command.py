@@ -173,6 +173,7 @@ def test_a_provider_that_can_not_be_asked_keeps_no_other_from_it(
     told = asked(capsys, "list", code=0)  # what is not set up on this machine is no fault of it
     assert [row["id"] for row in told["sandboxes"]] == [folder.name]
     assert "an_sdk_that_is_not_there" in told["errors"]["absent"]
+    assert told["absent"] == ["absent"]
 
 
 def test_an_engine_that_is_there_and_does_not_answer_is_a_fault(

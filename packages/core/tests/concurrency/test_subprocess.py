@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess as std
 import sys
+import uuid
 from functools import partial
 from pathlib import Path
 
@@ -153,12 +154,12 @@ async def test_cancelling_kills_the_command(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="the system must tell what is open, and runs")
 async def test_a_command_that_is_cancelled_while_it_starts_leaves_no_process_and_no_pipe() -> None:
     await subprocess(["true"])
-    before = set(os.listdir("/proc/self/fd"))
+    mark, before = uuid.uuid4().hex, set(os.listdir("/proc/self/fd"))
     for steps in range(20):
         async with anyio.create_task_group() as group:
-            group.start_soon(partial(subprocess, "sleep 600 & sleep 600", mark="cancelled-while-starting"))
+            group.start_soon(partial(subprocess, "sleep 600 & sleep 600", mark=mark))
             for _ in range(steps):
                 await anyio.lowlevel.checkpoint()
             group.cancel_scope.cancel()
-    assert marked_processes("cancelled-while-starting") == []
+    assert marked_processes(mark) == []
     assert set(os.listdir("/proc/self/fd")) - before == set()

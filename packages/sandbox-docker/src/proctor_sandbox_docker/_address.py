@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from proctor.contracts import PrerequisiteError
+from proctor.contracts import PrerequisiteError, UsageError
 
 __all__ = ["Address", "find_address", "nobody_answers"]
 
@@ -63,7 +63,8 @@ def find_address(environ: Mapping[str, str] | None = None) -> Address:
     """The engine that ``DOCKER_HOST``, the current context of Docker, or a socket in a usual place names.
 
     Raises:
-        PrerequisiteError: there is none, or its address is of a kind that can't be used.
+        PrerequisiteError: there is none.
+        UsageError: its address is of a kind that can't be used.
     """
     env = os.environ if environ is None else environ
     if host := env.get("DOCKER_HOST"):
@@ -84,12 +85,12 @@ def find_address(environ: Mapping[str, str] | None = None) -> Address:
     )
 
 
-def nobody_answers(address: Address, why: object) -> PrerequisiteError:
-    """The error of somebody whose engine does not answer."""
+def nobody_answers(address: Address, why: object) -> UsageError:
+    """The error of somebody who has an engine, which does not answer."""
     hint = ""
     if "ermission denied" in str(why):
         hint = " Your user may not use it: `sudo usermod -aG docker $USER` and a new login, or rootless Docker."
-    return PrerequisiteError(
+    return UsageError(
         f"sandbox docker: no engine answers at {address.url} (from {address.source}): {_short(why)}.{hint} {_START}. "
         "`docker version` shows whether it answers"
     )
@@ -107,20 +108,20 @@ def _checked(host: str, source: str, tls_folder: Path | None = None, verify: boo
     if not separator:
         scheme, rest = ("unix", host) if host.startswith("/") else ("tcp", host)
     if scheme == "ssh":
-        raise PrerequisiteError(
+        raise UsageError(
             f"{source}={host}: commands need a connection that can be closed on one side, which SSH addresses do not "
             f"give. Forward the socket: `ssh -nNT -L /tmp/docker.sock:/var/run/docker.sock {rest}`, and set "
             "DOCKER_HOST=unix:///tmp/docker.sock"
         )
     if scheme not in ("unix", "tcp", "http", "https"):
-        raise PrerequisiteError(f"{source}={host}: an address is unix:///path/of/the.sock or tcp://host:port")
+        raise UsageError(f"{source}={host}: an address is unix:///path/of/the.sock or tcp://host:port")
     if scheme == "unix":
         return Address(f"unix://{rest}", source)
     files: dict[str, str | None] = {"ca": None, "cert": None, "key": None}
     if tls_folder is not None:
         files = {name: _file(tls_folder / f"{name}.pem") for name in files}
         if not any(files.values()):
-            raise PrerequisiteError(f"{source}={host}: TLS is asked for, but {tls_folder} has no ca.pem and cert.pem")
+            raise UsageError(f"{source}={host}: TLS is asked for, but {tls_folder} has no ca.pem and cert.pem")
     return Address(f"tcp://{rest}", source, files["ca"], files["cert"], files["key"], verify)
 
 
@@ -145,7 +146,7 @@ def _of_context(name: str, folder: Path) -> Address:
     meta = _read_json(folder / "contexts" / "meta" / place / "meta.json")
     endpoint = meta.get("Endpoints", {}).get("docker", {})
     if not endpoint.get("Host"):
-        raise PrerequisiteError(
+        raise UsageError(
             f"the context {name!r} of Docker is not there: `docker context ls` lists them, DOCKER_CONTEXT or "
             "`docker context use` names one"
         )

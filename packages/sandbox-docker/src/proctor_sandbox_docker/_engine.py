@@ -13,7 +13,7 @@ from docker import APIClient
 from docker.errors import APIError, DockerException
 from docker.tls import TLSConfig
 
-from proctor.contracts import PrerequisiteError, SandboxBrokenError
+from proctor.contracts import SandboxBrokenError, UsageError
 from proctor_sandbox_docker._address import Address, find_address, nobody_answers
 from proctor_sandbox_docker._threads import Threads
 
@@ -89,7 +89,8 @@ class Engine:
         """Connect, and agree on a version of the API.
 
         Raises:
-            PrerequisiteError: no engine answers, or it is too old; the message says what to do.
+            PrerequisiteError: there is no engine; the message says what to do.
+            UsageError: it does not answer, or is too old.
         """
         async with self._lock:
             if self._client is not None:
@@ -103,7 +104,7 @@ class Engine:
             except (DockerException, requests.RequestException, OSError, ValueError) as error:
                 raise nobody_answers(address, error) from error
             if _numbers(client.api_version) < _OLDEST:
-                raise PrerequisiteError(
+                raise UsageError(
                     f"sandbox docker: the engine at {address.url} is {version.get('Version')} with version "
                     f"{client.api_version} of the API; Docker 20.10 (1.41) or Podman 4 is needed"
                 )

@@ -59,11 +59,11 @@ def list_command(provider: str | None, as_json: bool) -> int:
     found = _ask([provider] if provider else _providers())
     if as_json:
         rows = [_row(one, each) for one in found for each in one.there]
-        print_json({"sandboxes": rows, "errors": _errors(found)})
+        print_json({"sandboxes": rows, "errors": _errors(found), "absent": _absent(found)})
     else:
         click.echo(_table(found))
         _tell_errors(found)
-    return 1 if any(one.error and not one.absent for one in found) else 0
+    return _exit_code(found)
 
 
 @sandbox.command("cleanup", short_help="Take away what dead evaluations left, or one sandbox.")
@@ -92,14 +92,14 @@ def cleanup_command(words: tuple[str, ...], everything: bool, as_json: bool) -> 
             one.error = f"{type(error).__name__}: {error}"
     stays = sum(len(one.there) - len(chosen[one.provider]) for one in found) if target is None else 0
     if as_json:
-        print_json({"removed": removed, "stay": stays, "errors": _errors(found)})
+        print_json({"removed": removed, "stay": stays, "errors": _errors(found), "absent": _absent(found)})
     else:
         lines = [f"Removed {each['name']} ({each['provider']})." for each in removed] or ["Nothing was removed."]
         if stays:
             lines.append(f"{stays} stay: their evaluations go on, or may do so elsewhere (`proctor sandbox list`).")
         click.echo("\n".join(lines))
         _tell_errors(found)
-    return 1 if any(one.error and not one.absent for one in found) else 0
+    return _exit_code(found)
 
 
 @sandbox.command("shell", short_help="Open a shell in a sandbox.")
@@ -246,6 +246,15 @@ def _removed(one: _Found, ids: Sequence[str], *, reap: bool) -> list[str]:
 
 def _errors(found: Sequence[_Found]) -> dict[str, str]:
     return {one.provider: one.error for one in found if one.error}
+
+
+def _absent(found: Sequence[_Found]) -> list[str]:
+    """Those that could not be asked since nothing is set up for them here, which is no fault."""
+    return [one.provider for one in found if one.absent]
+
+
+def _exit_code(found: Sequence[_Found]) -> int:
+    return 1 if any(one.error and not one.absent for one in found) else 0
 
 
 def _tell_errors(found: Sequence[_Found]) -> None:

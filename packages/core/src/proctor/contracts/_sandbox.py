@@ -368,7 +368,8 @@ class SandboxDriver(ABC):
         A driver whose sandboxes end with the process has none to tell of.
 
         Raises:
-            PrerequisiteError: the engine can't be asked; the message says what to do.
+            PrerequisiteError: nothing is set up here that could be asked: no engine, no cluster.
+            UsageError: it can't be asked; the message says what to do.
 
         Example:
             >>> anyio.run(driver.sandboxes)
