@@ -122,8 +122,8 @@ def unit(session: nox.Session) -> None:
     # What takes minutes and is the same on all runs once, in `tests`: the embedded model's library is one wheel for all
     # Pythons, and containers and pods are their engine's.
     elsewhere = ("provider-llamacpp", "sandbox-docker", "sandbox-k8s")
-    on_each = [f"packages/{name}" for name in PACKAGES if name not in elsewhere]
-    run_pytest(session, *on_each, "tests/repo/test_backends.py")
+    paths = [f"packages/{name}" for name in PACKAGES if name not in elsewhere]
+    run_pytest(session, *paths, "tests/repo/test_backends.py")
 
 
 @nox.session

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -74,8 +75,8 @@ class ScoreJudge:
         self._processes += 1
         acks, said = (self._folder / f"{kind}-{self._processes}.txt" for kind in ("acks", "said"))
         command = [sys.executable, str(HERE / "judge.py"), self._log, output, backend]
-        where: dict[str, Any] = {"place": place, "server": self._server, "done": done}
-        with doomed(command, self._folder, acks=acks, said=said, at=at, **where) as (process, _):
+        watched = partial(doomed, place=place, server=self._server, done=done)
+        with watched(command, self._folder, acks=acks, said=said, at=at) as (process, _):
             code = process.wait(PATIENCE)
         self._said = said.read_text()
         self._done = max(map(int, acks.read_text().split()), default=0) if acks.exists() else 0

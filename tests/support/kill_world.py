@@ -6,9 +6,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from kill_places import Folder, Place
 from kill_plan import Moment, Plan
@@ -93,8 +93,8 @@ class World:
         witness, said = (self.folder / f"{name}-{self._processes}.txt" for name in ("acks", "said"))
         common = ["--plugin", str(HERE / "witness.py"), "--observer", "witness", "--display", "none"]
         command = [sys.executable, "-m", "proctor", *words, *common]
-        where: dict[str, Any] = {"place": self.place, "server": self.server, "done": self.acknowledged}
-        with doomed(command, self.folder, acks=witness, said=said, at=at, **where) as (process, kill):
+        watched = partial(doomed, place=self.place, server=self.server, done=self.acknowledged)
+        with watched(command, self.folder, acks=witness, said=said, at=at) as (process, kill):
             # Without memory a process may stand still. Then it ends as such processes do: somebody kills it.
             if at is not None and at.kind == "memory":
                 with suppress(subprocess.TimeoutExpired):

@@ -110,7 +110,7 @@ n=$((n+1)); sleep 0.05 2>/dev/null || sleep 1
 done
 exit 1"""
 """Kills all that has the mark ``$1``, until two looks around find nothing: in the middle of execve(2) a process shows
-no environment."""
+no environment, which hardly lasts from one look to the next."""
 
 READ = """\
 [ -d "$1" ] && exit 42

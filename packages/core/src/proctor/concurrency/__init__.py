@@ -6,7 +6,7 @@ from proctor.concurrency._connections import ConnectionPolicy, Connections, Wish
 from proctor.concurrency._cpu import CpuBudget, cpu_budget
 from proctor.concurrency._detached import Detached, bounded, detached_tasks, left_behind, with_detached_tasks
 from proctor.concurrency._gate import Gate
-from proctor.concurrency._marks import kill_marked, marked_processes
+from proctor.concurrency._marks import kill_marked, marked_processes, process_environment
 from proctor.concurrency._pacing import PacerState, RequestPacer, Turn
 from proctor.concurrency._run import (
     all_connections,
@@ -49,6 +49,7 @@ __all__ = [
     "left_behind",
     "marked_processes",
     "named_gates",
+    "process_environment",
     "process_exists",
     "run_gates",
     "subprocess",

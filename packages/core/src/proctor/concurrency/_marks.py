@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 import anyio
 from anyio import CapacityLimiter, to_thread
 
-__all__ = ["kill_descendants", "kill_marked", "marked_environment", "marked_processes"]
+__all__ = ["kill_descendants", "kill_marked", "marked_environment", "marked_processes", "process_environment"]
 
 _VARIABLE = "PROCTOR_COMMAND"
 _PROC = "/proc"
@@ -31,9 +31,12 @@ def marked_environment(env: Mapping[str, str] | None, *marks: str) -> dict[str, 
 
 
 def marked_processes(mark: str) -> list[int]:
-    """The processes of this user that have ``mark``, which are not this one; blocks for some milliseconds."""
-    wanted, me = mark.encode(), os.getpid()
-    return [pid for pid in _processes() if pid != me and wanted in _marks(pid)]
+    """The processes of this user that have ``mark``, which are not this one.
+
+    Blocks for some milliseconds, and up to 2 s where processes are just beginning a program.
+    """
+    wanted, me, until = mark.encode(), os.getpid(), time.monotonic() + _PATIENCE
+    return [pid for pid in _processes() if pid != me and wanted in _marks(pid, until)]
 
 
 async def kill_marked(mark: str) -> None:
@@ -66,7 +69,7 @@ def _kill(pid: int, mark: str) -> None:
     with contextlib.suppress(OSError):
         handle = os.pidfd_open(pid)
         try:
-            if mark.encode() in _marks(pid):
+            if mark.encode() in _marks(pid, time.monotonic() + _PATIENCE):
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
         finally:
             os.close(handle)
@@ -87,11 +90,11 @@ def _processes() -> Iterator[int]:
                 yield int(name)
 
 
-def _marks(pid: int) -> list[bytes]:
+def _marks(pid: int, until: float) -> list[bytes]:
     """Those of a process; none for one of another user, or one that has ended."""
     name = _VARIABLE.encode() + b"="
     try:
-        environment = _environment(pid)
+        environment = process_environment(pid, until)
     except OSError:
         return []
     if name not in environment:
@@ -99,12 +102,19 @@ def _marks(pid: int) -> list[bytes]:
     return next((line[len(name) :].split() for line in environment.split(b"\0") if line.startswith(name)), [])
 
 
-def _environment(pid: int) -> bytes:
-    """Of a process of this user; waits for one that is in the middle of execve(2), where none is told yet.
+def process_environment(pid: int, until: float) -> bytes:
+    """What stands in the environment of a process of this user, as proc(5) has it: ``NAME=value``, each with a NUL.
 
-    That lasts until the process gets a processor again: some milliseconds on a machine with much to do.
+    In the middle of execve(2) none is told yet; that is waited for, with this thread. It lasts until the process gets a
+    processor again: some milliseconds on a machine with much to do.
+
+    Args:
+        pid: its number.
+        until: the time, by ``time.monotonic``, after which it is not waited for any more.
+
+    Raises:
+        OSError: it has ended, or is another user's.
     """
-    until = time.monotonic() + _PATIENCE
     while True:
         with open(f"{_PROC}/{pid}/environ", "rb", buffering=0) as file:
             environment = file.read()

@@ -85,8 +85,11 @@ async def subprocess(
 async def _start(
     args: str | Sequence[str], *, stdin: bool, cwd: str | os.PathLike[str] | None, env: Mapping[str, str]
 ) -> Process:
-    """The process of a command. What were cancelled while it starts would be one that nobody knows: its children would
-    go on, and asyncio would leave its pipes open."""
+    """The process of a command; shielded.
+
+    One whose start were cancelled would be known to nobody: its children would go on, and asyncio would leave its pipes
+    open.
+    """
     with anyio.CancelScope(shield=True):
         process = await anyio.open_process(
             args if isinstance(args, str) else list(args),

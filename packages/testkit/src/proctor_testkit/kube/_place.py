@@ -11,13 +11,14 @@ import tempfile
 import time
 from pathlib import Path
 
+from proctor.concurrency import process_environment
+
 __all__ = ["MARK", "Place", "end_marked", "is_left"]
 
 MARK = "PROCTOR_FAKE_KUBERNETES"
 """The variable in the environment of every process that is a part of a pod."""
 
-_LOOKS = 2000  # milliseconds and more
-_ROUNDS = 20
+_PATIENCE, _PAUSE = 5.0, 0.005  # seconds
 _numbers = itertools.count()
 
 
@@ -71,25 +72,14 @@ def _process(pid: int) -> str:
 def end_marked(marks: set[str]) -> None:
     """End every process whose environment has one of the marks, in whatever process group it is by now."""
     wanted = tuple(f"{MARK}={mark}".encode() for mark in marks)
-    for _ in range(_ROUNDS):  # what was not yet killed may have made another
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:  # what was not yet killed may have made another
         found = False
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if any(word.startswith(wanted) for word in _environment(entry).split(b"\0")):
+                if any(word.startswith(wanted) for word in process_environment(int(entry.name), until).split(b"\0")):
                     os.kill(int(entry.name), signal.SIGKILL)
                     found = True
         if not found:
             return
-
-
-def _environment(process: Path) -> bytes:
-    """Of a process; waits for one in the middle of execve(2), which has memory but tells no environment yet."""
-    for _ in range(_LOOKS):
-        if environment := (process / "environ").read_bytes():
-            return environment
-        # proc(5), from the third field on: 23 is the size of its memory, 50 and 51 where its environment stands.
-        told = (process / "stat").read_bytes().rpartition(b")")[2].split()
-        if told[20] == b"0" or told[47] == told[48] != b"0":
-            break
-        time.sleep(0.001)
-    return b""
+        time.sleep(_PAUSE)
