@@ -58,21 +58,34 @@ class Threads:
             self._submit(job)
             try:
                 await job.done.wait()
-            finally:
-                if job.leave():
-                    if dispose is not None:
-                        self._left.append(job)
-                    if abandon is not None:
-                        abandon()
+            except BaseException:
+                self._leave(job, abandon, dispose)
+                raise
             return job.result()
 
+    def _leave(self, job: _Job[T], abandon: Callable[[], None] | None, dispose: Callable[[T], object] | None) -> None:
+        """Its caller was cancelled, perhaps when it had its result already."""
+        goes_on = job.leave()
+        if goes_on and abandon is not None:
+            abandon()
+        if dispose is None:
+            return
+        rest: _Job[Any] = job
+        if not goes_on:
+            rest = _Job(lambda: dispose(job.result()), None, waited_for=False)
+            self._submit(rest)
+        self._left = [*(each for each in self._left if not each.over), rest]
+
     async def settle(self, seconds: float) -> bool:
-        """Wait until what callers that were cancelled have left is disposed of, so long at most; whether it is."""
+        """Wait until what callers that were cancelled have left is disposed of, so long at most; whether it is.
+
+        What is not by then is given up: it is not waited for again.
+        """
         with anyio.move_on_after(seconds):
-            while left := [job for job in self._left if not job.over]:
-                self._left = left
+            while any(not job.over for job in self._left):  # noqa: ASYNC110  # threads set no event of the loop
                 await anyio.sleep(_LOOK_SECONDS)
-        return not any(not job.over for job in self._left)
+        given_up, self._left = [job for job in self._left if not job.over], []
+        return not given_up
 
     def start(self, work: Callable[[], object]) -> None:
         """Call ``work`` in a thread that nobody waits for; what it raises is dropped."""
