@@ -12,6 +12,7 @@ import pytest
 from docker.errors import APIError
 
 from proctor.contracts import SandboxBrokenError
+from proctor.sandbox import sandbox_owner
 from proctor_sandbox_docker import _networks
 from proctor_sandbox_docker._engine import Engine
 from proctor_sandbox_docker._made import Made
@@ -32,8 +33,7 @@ def project(*subnets: str | None) -> ProjectSpec:
 
 
 def sample() -> Made:
-    token = secrets.token_hex(8)
-    return Made(token, {"proctor.project": token})
+    return Made.begin(sandbox_owner())
 
 
 async def there(engine: Engine, made: Made) -> int:

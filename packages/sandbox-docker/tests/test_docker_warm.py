@@ -40,6 +40,7 @@ class Run:
         self.run_id = run_id
         self.driver = DockerDriver()
         self.hosts: dict[Any, str] = {}
+        self.to_come: dict[str, int | None] = {}
 
     @asynccontextmanager
     async def sample(
@@ -47,7 +48,8 @@ class Run:
     ) -> AsyncIterator[RunningSandbox]:
         """A sample in its sandbox, which is listed as its own."""
         spec, sample = SandboxSpec(type="docker", config=config), Sample(input="q", id=id)
-        async with sample_sandbox(spec, task, sample, epoch=2, to_come=lambda: to_come):
+        self.to_come[task] = to_come
+        async with sample_sandbox(spec, task, sample, epoch=2, to_come=lambda: self.to_come[task]):
             self.hosts[id] = (await sandbox().exec(["hostname"])).stdout.strip()
             [mine] = [one for one in await self.there() if one.owner and one.owner.sample == str(id)]
             yield mine

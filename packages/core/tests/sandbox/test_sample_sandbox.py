@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+import gc
+import weakref
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from proctor.sandbox import (
     SandboxSpec,
     cleanup_sandboxes,
     configure_sandboxes,
+    demand,
     exec_gates,
     sample_sandbox,
     samples_to_come,
@@ -42,6 +45,7 @@ class Driver(SandboxDriver):
         self.calls: list[Any] = []
         self.owners: list[SandboxOwner] = []
         self.to_come: list[int | None] = []
+        self.demands: list[Callable[[], int | None]] = []
         self.inside = 0
         self.most = 0
 
@@ -53,6 +57,7 @@ class Driver(SandboxDriver):
     async def sample_init(self, task: str, config: Any, metadata: dict[str, Any]) -> dict[str, SandboxEnvironment]:
         self.inside += 1
         self.to_come.append(samples_to_come())
+        self.demands.append(demand())
         self.owners.append(sandbox_owner())
         self.most = max(self.most, self.inside)
         self.calls.append(("sample_init", metadata))
@@ -213,7 +218,6 @@ async def test_a_driver_knows_for_whom_it_makes_a_sandbox(driver: Driver) -> Non
 
 
 async def test_a_driver_knows_how_many_samples_will_want_the_same(driver: Driver) -> None:
-    go = anyio.Event()
 
     async def one(task: str) -> None:
         async with sample_sandbox(PAIR, task, a_sample(), to_come=lambda: 10):
@@ -242,6 +246,21 @@ async def at_the_gate(driver: Driver, waiting: int) -> None:
     with anyio.fail_after(60):
         while len(driver.to_come) < 2 or sum(gate.waiting for gate in sandbox_gates()) < waiting:
             await anyio.lowlevel.checkpoint()
+
+
+async def test_a_driver_can_ask_later_and_holds_nothing_of_a_sample_by_that(driver: Driver) -> None:
+    to_come, samples = [2], [a_sample(), a_sample()]
+    for sample in samples:
+        async with sample_sandbox(PAIR, "task", sample, to_come=lambda: to_come[0]):
+            to_come[0] -= 1
+    held = [weakref.ref(sample) for sample in samples]
+    del sample
+    samples.clear()
+
+    gc.collect()
+    assert [each() for each in held] == [None, None]
+    assert [each() for each in driver.demands] == [0, 0]
+    assert driver.to_come == [2, 1]
 
 
 @pytest.mark.parametrize("cleanup", [True, False])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -20,16 +19,16 @@ from proctor_sandbox_docker._config import METADATA, asks_for_metadata, compose_
 from proctor_sandbox_docker._engine import Engine
 from proctor_sandbox_docker._images import Images
 from proctor_sandbox_docker._left import list_left, remove_left
-from proctor_sandbox_docker._made import PROJECT, Made
+from proctor_sandbox_docker._made import Made
 from proctor_sandbox_docker._networks import Networks
 from proctor_sandbox_docker._services import start_project
-from proctor_sandbox_docker._warm import WARM, WarmPool, warm_size, why_not_warm
+from proctor_sandbox_docker._warm import LEFT, WARM, WarmPool, warm_size, why_not_warm
 from proctor_sandbox_docker.compose import ALLOW, ProjectSpec, UnsupportedKeyError, allowed_risks, project_risks
 
 __all__ = ["DockerDriver"]
 
 _log = logging.getLogger("proctor.sandbox")
-_SETTLE_SECONDS = 30.0
+_SETTLE_SECONDS = 5.0
 
 
 class DockerDriver(SandboxDriver):
@@ -47,8 +46,8 @@ class DockerDriver(SandboxDriver):
         self._composed: dict[str, ComposeRun] = {}
         self._compose: tuple[str, ...] | None = None
         self._told: set[str] = set()
-        start = partial(start_project, self.engine, self.images, self.networks)
-        self._warm = WarmPool(self.engine, start, self._tell)
+        self._start_project = partial(start_project, self.engine, self.images, self.networks)
+        self._warm = WarmPool(self.engine, self._start_project, self._tell)
 
     async def check(self, config: Any) -> None:
         """Refuse a configuration that makes no sense, and an engine that does not answer."""
@@ -118,15 +117,14 @@ class DockerDriver(SandboxDriver):
         return {name: DockerSandbox(self.engine, each, made.project) for name, each in running.items()}
 
     async def _start(self, plan: ProjectSpec | ComposeRun) -> tuple[Made, dict[str, Container]]:
-        token = secrets.token_hex(8)
-        made = Made(token, {**sandbox_owner().labels(), PROJECT: token})
-        self._made[token] = made
+        made = Made.begin(sandbox_owner())
+        self._made[made.project] = made
         try:
             if isinstance(plan, ComposeRun):
-                self._composed[token] = plan
+                self._composed[made.project] = plan
                 running = await plan.up(made)
             else:
-                running = await start_project(self.engine, self.images, self.networks, plan, made)
+                running = await self._start_project(plan, made)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 try:
@@ -154,7 +152,8 @@ class DockerDriver(SandboxDriver):
     async def task_cleanup(self, task: str, config: Any, cleanup: bool) -> None:
         """Remove what is kept ready, and wait for what was being started when somebody cancelled it."""
         await self._warm.close(task)
-        await self.engine.settle(_SETTLE_SECONDS)
+        if not await self.engine.settle(_SETTLE_SECONDS):
+            _log.warning("docker: the engine still starts what samples wanted that were cancelled: %s", LEFT)
 
     async def sandboxes(self) -> list[RunningSandbox]:
         """Containers, networks and volumes with labels of ours."""

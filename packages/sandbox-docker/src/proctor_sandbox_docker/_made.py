@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,7 +12,7 @@ import anyio
 from docker import APIClient
 from docker.errors import APIError, NotFound
 
-from proctor.contracts import SandboxBrokenError
+from proctor.contracts import SandboxBrokenError, SandboxOwner
 from proctor_sandbox_docker._box import Container
 from proctor_sandbox_docker._engine import Engine, unwell
 
@@ -30,14 +31,23 @@ class Made:
 
     Args:
         project: that it has as the label ``PROJECT``.
+        owner: whose it is.
         labels: that all of it has.
     """
 
     project: str
+    owner: SandboxOwner
     labels: Mapping[str, str]
     containers: list[Container] = field(default_factory=list)
     networks: list[str] = field(default_factory=list)
     volumes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def begin(cls, owner: SandboxOwner, ready: bool = False) -> Made:
+        """Nothing yet, of a project of its own; ``ready``: it is made before its sample is known."""
+        project = secrets.token_hex(8)
+        more = {READY: "yes"} if ready else {}
+        return cls(project, owner, {**owner.labels(), PROJECT: project, **more})
 
     async def remove(self, engine: Engine) -> None:
         """Take all of it away; returns when it is gone.

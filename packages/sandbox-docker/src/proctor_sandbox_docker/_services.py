@@ -8,7 +8,6 @@ import anyio
 from docker.errors import APIError, ImageNotFound
 
 from proctor.contracts import SandboxBrokenError
-from proctor.sandbox import sandbox_owner
 from proctor_sandbox_docker._box import Container
 from proctor_sandbox_docker._container import WORKING_DIR, Place, create_and_start
 from proctor_sandbox_docker._engine import Engine
@@ -134,7 +133,7 @@ class _Start:
     async def _made_anew(self, service: ServiceSpec, place: Place) -> Container:
         """A container of ``service``; an image that somebody removed meanwhile is had again, once."""
         for again in (True, False):
-            name = container_name(sandbox_owner(), service.name)
+            name = container_name(self._made.owner, service.name)
             try:
                 async with self._engine.starting:
                     return await create_and_start(self._engine, service, name, self._made.labels, place)

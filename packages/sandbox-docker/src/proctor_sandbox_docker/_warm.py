@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from collections import deque
 from collections.abc import Callable, Coroutine
-from contextvars import Context, copy_context
+from contextvars import Context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -16,23 +15,26 @@ from docker import APIClient
 from docker.errors import APIError, NotFound
 
 from proctor.concurrency import Detached
-from proctor.contracts import SandboxBrokenError, UsageError
-from proctor.monitor import Activity, begin_activity
-from proctor.sandbox import samples_to_come, sandbox_owner
+from proctor.contracts import SandboxBrokenError, SandboxOwner, UsageError
+from proctor.sandbox import demand, sandbox_owner
 from proctor_sandbox_docker._box import Container
 from proctor_sandbox_docker._engine import Engine
-from proctor_sandbox_docker._made import PROJECT, READY, Made
+from proctor_sandbox_docker._made import Made
 from proctor_sandbox_docker._names import given_name
 from proctor_sandbox_docker.compose import ProjectSpec
 
-__all__ = ["WARM", "WarmPool", "warm_size", "why_not_warm"]
+__all__ = ["LEFT", "WARM", "WarmPool", "warm_size", "why_not_warm"]
 
 WARM = "PROCTOR_DOCKER_WARM"
 """The variable that says how many containers are kept ready."""
+LEFT = "containers may be left; `proctor sandbox cleanup docker` takes them away, once this run is over"
 _STOPPING = 5.0
+_CLOSE_SECONDS = 50.0
+"""That removing all of a task's may take."""
 
 Running: TypeAlias = dict[str, Container]
 StartProject: TypeAlias = Callable[[ProjectSpec, Made], Coroutine[Any, Any, Running]]
+Demand: TypeAlias = Callable[[], int | None]
 
 _log = logging.getLogger("proctor.sandbox")
 
@@ -75,23 +77,23 @@ class _Warm:
 
 @dataclass(slots=True, eq=False)
 class _Kind:
-    """What is kept ready of one configuration of a task.
+    """What is kept ready of one configuration of a task. It outlives samples, so it holds nothing of any.
 
     Args:
         task: its name.
         project: what each of its samples gets.
-        context: for whom containers are started before their samples are known.
+        owner: whose containers are before their samples are known.
         ready: the oldest first.
         lost: that did not start, or did not live until a sample came; none is started in their place.
-        to_come: how many samples will still want one.
+        to_come: how many samples will still want one, as far as those that have come can tell.
     """
 
     task: str
     project: ProjectSpec
-    context: Context
+    owner: SandboxOwner
     ready: deque[_Warm] = field(default_factory=deque)
     lost: int = 0
-    to_come: Callable[[], int | None] = lambda: None
+    to_come: Demand = lambda: 0
 
 
 class WarmPool:
@@ -113,6 +115,7 @@ class WarmPool:
         self._size = 0
         self._held = 0
         self._kinds: list[_Kind] = []
+        self._going: set[Detached[None]] = set()
 
     def keep(self, task: str, project: ProjectSpec, size: int) -> None:
         """From now on keep ``size`` containers ready in all, some of them for samples of ``task``; call in its start.
@@ -121,9 +124,7 @@ class WarmPool:
         """
         self._size = size
         if self._kind(task, project) is None:
-            context = copy_context()
-            context.run(begin_activity, Activity("", 0))  # it is no work of the sample that came first
-            self._kinds.append(_Kind(task, project, context))
+            self._kinds.append(_Kind(task, project, sandbox_owner()))
 
     async def take(self, task: str, project: object) -> tuple[Made, Running] | None:
         """A container that is ready, or the next that will be, for the sample at hand; ``None`` if there is none."""
@@ -169,47 +170,71 @@ class WarmPool:
         kind = self._kind(task, project)
         if kind is None:
             return
-        here = copy_context()
-        kind.to_come = lambda: here.run(samples_to_come)
+        kind.to_come = _greater(kind.to_come, demand())
         self._let_go_of_others(kind)
+        self._top_up(kind)
+        if not kind.ready and kind.to_come() == 0:
+            self._kinds.remove(kind)
+
+    def _top_up(self, kind: _Kind) -> None:
         room, to_come = self._size - self._held - kind.lost, kind.to_come()
         for _ in range(room if to_come is None else min(room, to_come - len(kind.ready))):
-            token = secrets.token_hex(8)
-            made = Made(token, {**kind.context.run(sandbox_owner).labels(), PROJECT: token, READY: "yes"})
+            made = Made.begin(kind.owner, ready=True)
             try:
-                start = Detached(partial(self._start, kind.project, made), kind.context.copy())
+                # It is no work of the sample that has just come, of whose context it sees nothing.
+                start = Detached(partial(self._start, kind.project, made), Context())
             except RuntimeError:  # nothing lives on here beside its caller: this is no run
                 return
             self._held += 1
             kind.ready.append(_Warm(made, start))
 
     def _let_go_of_others(self, kind: _Kind) -> None:
-        """Make room: remove what was kept ready for samples of others that will not come."""
-        for other in self._kinds:
-            if other is not kind and other.ready and other.to_come() == 0:
-                for one in other.ready:
-                    Detached(partial(self._end, one))
-                other.ready.clear()
+        """Remove what was kept ready for samples of others that will not come, to make room for ``kind``."""
+        for other in [one for one in self._kinds if one is not kind and one.ready and one.to_come() == 0]:
+            self._kinds.remove(other)
+            while other.ready:
+                going = Detached(partial(self._make_room, other.ready.popleft(), kind))
+                self._going.add(going)
+                going.on_end(self._going.discard)
+
+    async def _make_room(self, stale: _Warm, kind: _Kind) -> None:
+        await self._end(stale)
+        if kind in self._kinds:
+            self._top_up(kind)
 
     async def close(self, task: str) -> None:
         """Remove all that is kept ready for ``task``; nothing is started for it any more."""
         kinds = [kind for kind in self._kinds if kind.task == task]
         self._kinds = [kind for kind in self._kinds if kind.task != task]
-        async with anyio.create_task_group() as group:
-            for one in (one for kind in kinds for one in kind.ready):
-                group.start_soon(self._end, one)
+        with anyio.move_on_after(_CLOSE_SECONDS) as scope:
+            async with anyio.create_task_group() as group:
+                for one in (one for kind in kinds for one in kind.ready):
+                    group.start_soon(self._end, one)
+                for going in self._going:
+                    group.start_soon(going.done.wait)
+        if scope.cancelled_caught:
+            self._going.clear()  # another task does not wait for them once more
+            late = f"removing those that were kept ready took more than {_CLOSE_SECONDS:g} s"
+            _log.warning("docker: %s: %s", late, LEFT)
 
     async def _end(self, one: _Warm) -> None:
         """Remove one, however far it is."""
-        await one.start.stop(_STOPPING)
         try:
+            await one.start.stop(_STOPPING)
             await one.made.remove(self._engine)
-        except (SandboxBrokenError, APIError) as error:
-            _log.warning("docker: a container that was kept ready may be left: %s", error)
-        self._held -= 1
+        except Exception as error:
+            _log.warning("docker: a container that was kept ready could not be removed (%s): %s", error, LEFT)
+        finally:
+            self._held -= 1
 
     def _kind(self, task: str, project: object) -> _Kind | None:
         return next((kind for kind in self._kinds if kind.task == task and kind.project == project), None)
+
+
+def _greater(one: Demand, other: Demand) -> Demand:
+    """The one that tells of more: of two samples that get the same, one may know of itself only."""
+    few, many = one(), other()
+    return one if many is not None and (few is None or few > many) else other
 
 
 def _take(client: APIClient, container: Container, name: str) -> str:

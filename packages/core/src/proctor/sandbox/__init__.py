@@ -13,7 +13,7 @@ from proctor.contracts import (
     SandboxUserUnsupportedError,
 )
 from proctor.sandbox._context import sandbox, sandbox_context, sandbox_default, sandbox_with
-from proctor.sandbox._demand import samples_to_come
+from proctor.sandbox._demand import demand, samples_to_come
 from proctor.sandbox._files import SETUP_TIMEOUT, folder_of
 from proctor.sandbox._lifecycle import (
     begin_reaping,
@@ -50,6 +50,7 @@ __all__ = [
     "check_sandbox",
     "cleanup_sandboxes",
     "configure_sandboxes",
+    "demand",
     "end_reaping",
     "exec_gates",
     "folder_of",

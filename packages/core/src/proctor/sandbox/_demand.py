@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["expecting", "samples_to_come"]
+__all__ = ["demand", "expecting", "samples_to_come"]
 
 _to_come: ContextVar[Callable[[], int | None] | None] = ContextVar("proctor_samples_to_come", default=None)
 
@@ -31,5 +31,18 @@ def samples_to_come() -> int | None:
         The number, without the sample at hand; ``None`` when it is not known: the dataset does not know its length,
         or there is no run.
     """
-    to_come = _to_come.get()
-    return None if to_come is None else to_come()
+    return demand()()
+
+
+def demand() -> Callable[[], int | None]:
+    """``samples_to_come`` for later: a driver that goes on preparing sandboxes asks what is returned, wherever it is.
+
+    Returns:
+        A function that says at any time what ``samples_to_come`` would say here by then. It holds nothing of the
+        sample at hand.
+    """
+    return _to_come.get() or _unknown
+
+
+def _unknown() -> None:
+    return None

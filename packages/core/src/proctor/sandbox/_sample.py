@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
 
@@ -67,20 +68,21 @@ async def sample_sandbox(
     """
     async with with_detached_tasks():
         life = _Life(current_run(), spec, task_name, sample, cleanup, epoch, to_come)
-        async with life.counted(), _inside(life.provider.gate):
-            interrupted = True
-            try:
-                with doing("sandbox", f"start {spec.type}"):
-                    environments = await life.begin(start_seconds)
-                with sandbox_context(environments):
-                    yield environments
-                interrupted = False
-                life.raise_broken()
-            except Exception:
-                interrupted = False
-                raise
-            finally:
-                await life.end(interrupted)
+        with life.counted():
+            async with _inside(life.provider.gate):
+                interrupted = True
+                try:
+                    with doing("sandbox", f"start {spec.type}"):
+                        environments = await life.begin(start_seconds)
+                    with sandbox_context(environments):
+                        yield environments
+                    interrupted = False
+                    life.raise_broken()
+                except Exception:
+                    interrupted = False
+                    raise
+                finally:
+                    await life.end(interrupted)
 
 
 class _Life:
@@ -104,12 +106,12 @@ class _Life:
         self._epoch = epoch
         self._owned = partial(own_sandboxes, run.run_id, task, keep=not cleanup)
         self._key = (task, json.dumps(loggable(spec.config, keep_secrets=True), sort_keys=True, default=str))
-        self._not_begun = to_come
+        self._to_come = _to_come(to_come, self.provider.waiting, self._key)
         self._waits = False
         self._up: Up | None = None
 
-    @asynccontextmanager
-    async def counted(self) -> AsyncIterator[None]:
+    @contextmanager
+    def counted(self) -> Iterator[None]:
         """Among those that wait, until it has its turn."""
         self._waits = True
         self.provider.waiting[self._key] += 1
@@ -122,11 +124,6 @@ class _Life:
         if self._waits:
             self._waits = False
             self.provider.waiting[self._key] -= 1
-
-    def _to_come(self) -> int | None:
-        """Samples that will want the same as this one has now."""
-        not_begun = None if self._not_begun is None else self._not_begun()
-        return None if not_begun is None else not_begun + self.provider.waiting[self._key]
 
     async def begin(self, seconds: float | None) -> dict[str, SandboxEnvironment]:
         """Make them, within so many seconds once the task is prepared, and bring in what the sample has for them."""
@@ -190,6 +187,18 @@ async def take_down(provider: Provider, up: Up, interrupted: bool) -> None:
         elif going.failed is not None:
             error = f"{type(going.failed).__name__}: {going.failed}"
             _log.warning("the sandboxes %s could not be taken down (%s): %s", names, error, left)
+
+
+def _to_come(
+    not_begun: Callable[[], int | None] | None, waiting: Counter[tuple[str, str]], key: tuple[str, str]
+) -> Callable[[], int | None]:
+    """How many samples will want what the one at hand has: a driver may keep it, so it must not hold the sample."""
+
+    def to_come() -> int | None:
+        begin = None if not_begun is None else not_begun()
+        return None if begin is None else begin + waiting[key]
+
+    return to_come
 
 
 def _not_started(name: str, error: Exception) -> SandboxBrokenError:
