@@ -156,14 +156,26 @@ async def test_a_pull_or_a_build_that_fails_is_seen_without_the_deprecated_field
         ),
     ],
 )
+@pytest.mark.parametrize("how", ["exec", "read_file"])
 async def test_a_command_that_came_when_its_container_was_about_to_end_has_no_result(
-    some: SomeEngine, code: int, said: str
+    some: SomeEngine, code: int, said: str, how: str
 ) -> None:
     some.code, some.said = code, f"{said}\r\n"
     engine = Engine(some.address)
     await engine.open()
 
+    box = DockerSandbox(engine, Container("box", "box", "default", "/"))
     with pytest.raises(SandboxBrokenError, match="container box") as raised:
-        await DockerSandbox(engine, Container("box", "box", "default", "/")).exec(["sleep", "5"])
+        await (box.exec(["sleep", "5"]) if how == "exec" else box.read_file("notes.txt"))
 
     assert raised.value.state == "exited (0)"
+
+
+async def test_a_file_that_a_container_without_a_shell_does_not_have_is_not_found(some: SomeEngine) -> None:
+    some.code = 127
+    some.said = 'OCI runtime exec failed: exec failed: exec: "sh": executable file not found in $PATH: unknown\r\n'
+    engine = Engine(some.address)
+    await engine.open()
+
+    with pytest.raises(FileNotFoundError, match=r"^/notes\.txt$"):
+        await DockerSandbox(engine, Container("box", "box", "default", "/")).read_file("notes.txt")

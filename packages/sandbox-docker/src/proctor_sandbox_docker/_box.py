@@ -222,8 +222,11 @@ class DockerSandbox(SandboxEnvironment):
         command = self._command(["sh", "-c", _READ, "read", path], None, cwd="/", env=_PLAIN, limit=MAX_READ_FILE)
         try:
             outcome = await self._run(command, _FILE_SECONDS)
-        except NotBegun:
-            raise FileNotFoundError(path) from None
+        except NotBegun as error:
+            refused = await self._refused(error.reason, ["sh"])
+            if isinstance(refused, FileNotFoundError):  # without a shell the engine's word is all there is
+                raise FileNotFoundError(path) from None
+            raise refused from error
         if outcome.full:
             await command.kill()
             raise too_large()
