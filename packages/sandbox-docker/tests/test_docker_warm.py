@@ -21,12 +21,14 @@ from docker import APIClient
 from proctor.concurrency import detached_tasks
 from proctor.contracts import RunningSandbox, SandboxBrokenError, UsageError
 from proctor.sandbox import cleanup_sandboxes, configure_sandboxes, sample_sandbox, sandbox
+from proctor.sandbox._owner import own_sandboxes
 from proctor.schema import Sample, SandboxSpec, short_uuid
+from proctor_sandbox_docker._compose_command import ComposeRun
 from proctor_sandbox_docker._config import asks_for_metadata, read
 from proctor_sandbox_docker._driver import DockerDriver
 from proctor_sandbox_docker._made import READY
 from proctor_sandbox_docker._services import start_project
-from proctor_sandbox_docker._warm import WARM, warm_size, why_not_warm
+from proctor_sandbox_docker._warm import WARM, WarmPool, warm_size, why_not_warm
 
 IMAGE = "proctor-busybox:latest"
 ODD_ID = 's 1/ü: "quoted", a.b=c_d'
@@ -191,19 +193,30 @@ async def test_what_no_sample_took_is_gone_when_the_run_ends(happened: list[str]
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("happened")
-async def test_a_sample_that_is_cancelled_while_it_waits_for_one_leaves_nothing() -> None:
+async def test_a_sample_that_is_cancelled_while_it_waits_for_one_leaves_nothing(
+    happened: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits, given = anyio.Event(), WarmPool._given
+
+    async def takes(self: WarmPool, one: Any) -> Any:
+        waits.set()
+        return await given(self, one)
+
+    monkeypatch.setattr(WarmPool, "_given", takes)
     async with a_run() as run, run.sample("first", 2):
         with anyio.CancelScope() as scope:
             async with anyio.create_task_group() as group:
 
                 async def second() -> None:
                     async with run.sample("second", 1):
-                        pass
+                        raise AssertionError("it was cancelled")
 
                 group.start_soon(second)
-                await anyio.lowlevel.checkpoint()
+                await waits.wait()
                 scope.cancel()
+        [kept] = await run.kept_ready(1)
+        assert kept != run.hosts["first"]
+    assert happened.count("create") == happened.count("remove")
 
 
 @pytest.mark.slow
@@ -231,10 +244,30 @@ async def test_where_it_has_no_effect_that_is_said(
     )
     async with a_run() as run, run.sample("first", 2, config=str(file)):
         pass
-    with configure_sandboxes(keep=True):
-        await DockerDriver().task_init("kept", IMAGE)
     assert f"{WARM}=2 has no effect on task 'quiz': its configuration hangs on each sample's metadata" in caplog.text
     assert happened.count("create") == 1
+
+
+@pytest.mark.usefixtures("happened")
+async def test_that_what_is_kept_after_the_run_is_not_started_ahead_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    with own_sandboxes("run7", "kept", keep=True):
+        await DockerDriver().task_init("kept", IMAGE)
+    assert f"{WARM}=2 has no effect on task 'kept': what is kept after the run (--no-sandbox-cleanup)" in caplog.text
+
+
+@pytest.mark.usefixtures("happened")
+async def test_that_what_docker_compose_starts_is_not_started_ahead_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def project(self: ComposeRun) -> Any:
+        return read(IMAGE, None)
+
+    monkeypatch.setattr(ComposeRun, "project", project)
+    monkeypatch.setattr("proctor_sandbox_docker._driver.find_compose", lambda: ("docker", "compose"))
+    file = tmp_path / "compose.yaml"
+    file.write_text(f"services:\n  a:\n    image: {IMAGE}\n    oom_score_adj: 5\n")
+    await DockerDriver().task_init("composed", str(file))
+    assert f"{WARM}=2 has no effect on task 'composed': `docker compose` starts its samples" in caplog.text
 
 
 # Without an engine
