@@ -12,9 +12,11 @@ from proctor.contracts import UsageError
 from proctor_sandbox_docker._config import DEFAULT_IMAGE, compose_file, metadata_variables, read
 from proctor_sandbox_docker.compose import ServiceSpec
 
+NOTHING: dict[str, str] = {}
+
 
 def only(config: Any, metadata: dict[str, Any] | None = None, **environment: str) -> ServiceSpec:
-    found = read(config, metadata, environment)
+    found = read(config, metadata, environment.get)
     assert len(found.services) == 1
     return found.services[0]
 
@@ -62,7 +64,7 @@ def test_a_dockerfile_and_a_folder(tmp_path: Path) -> None:
 def test_settings_change_the_default_service_of_a_compose_file(tmp_path: Path) -> None:
     file = tmp_path / "c.yaml"
     file.write_text("services: {a: {image: x, mem_limit: 1g}, default: {image: y, environment: {A: 1}}}")
-    found = read(f"compose={file},memory=5m,network=none", None, {})
+    found = read(f"compose={file},memory=5m,network=none", None, NOTHING.get)
     assert found.service("default").mem_limit == 5 * 1024**2 and found.service("default").environment == {"A": "1"}
     assert found.service("default").network_mode == "none" and not found.service("default").networks
     assert found.service("a").mem_limit == 1024**3
@@ -90,14 +92,14 @@ def test_settings_change_the_default_service_of_a_compose_file(tmp_path: Path) -
 )
 def test_what_can_not_be_a_configuration(config: Any, said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        read(config, None, {})
+        read(config, None, NOTHING.get)
     assert said in str(caught.value)
 
 
 def test_what_is_allowed_is_said_outside_of_the_file() -> None:
     assert only("image=a,network=host", PROCTOR_DOCKER_ALLOW="host-network, privileged").network_mode == "host"
     with pytest.raises(UsageError, match="blue can't be allowed; known are privileged"):
-        read(None, None, {"PROCTOR_DOCKER_ALLOW": "blue"})
+        read(None, None, {"PROCTOR_DOCKER_ALLOW": "blue"}.get)
 
 
 def test_the_metadata_of_a_sample_are_variables() -> None:
@@ -148,7 +150,7 @@ def test_metadata_that_a_sample_lacks_are_named(tmp_path: Path) -> None:
     file = tmp_path / "compose.yaml"
     file.write_text("services:\n  a:\n    image: box:${SAMPLE_METADATA_VERSION}\n")
     with pytest.raises(UsageError) as caught:
-        read(str(file), {"level": 1}, {})
+        read(str(file), {"level": 1}, NOTHING.get)
     assert "compose.yaml:3: services.a.image: the variable SAMPLE_METADATA_VERSION is not set" in str(caught.value)
     assert "the sample's metadata has no such entry" in str(caught.value)
 

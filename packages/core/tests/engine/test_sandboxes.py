@@ -112,7 +112,7 @@ def test_a_mark_that_names_a_folder_is_told_of_and_the_text_can_be_had(run: Run,
 
 TASK_FILE = """
 from proctor import Task, task
-from proctor.dataset import IterableDataset, Sample
+from proctor.dataset import Sample
 
 @task
 def boxed():

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections import ChainMap
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from proctor.contracts import UsageError
 from proctor_sandbox_docker.compose import (
     ALLOW,
     Given,
+    Lookup,
     ProjectSpec,
     ServiceSpec,
     allowed_risks,
@@ -52,23 +52,26 @@ _SETTINGS = (
 )  # fmt: skip
 
 
-def read(config: Any, metadata: Mapping[str, Any] | None, environment: Mapping[str, str] | None = None) -> ProjectSpec:
+def read(config: Any, metadata: Mapping[str, Any] | None, lookup: Lookup = os.environ.get) -> ProjectSpec:
     """What ``config`` asks for.
 
     Args:
         config: ``None``; the name of an image; the path of a compose file, of a Dockerfile or of a folder with one;
             ``key=value,...``; or a dict, either a compose file's or one of settings.
         metadata: of the sample; ``None`` = of no sample: what hangs on metadata is left out, all else is checked.
-        environment: variables of the run; those of this process by default.
+        lookup: the value of a variable of the run (``None``: not set); of this process by default.
 
     Raises:
         UnsupportedKeyError: a compose file has a key that is not understood here.
         UsageError: anything else is wrong with it.
     """
-    variables = os.environ if environment is None else environment
-    known = ChainMap(metadata_variables(metadata or {}), cast("MutableMapping[str, str]", variables))
-    given = Given(known.get, METADATA if metadata is None else None, allowed_risks(variables.get(ALLOW, "")))
-    reader = _Reader(given, variables.get("PROCTOR_DOCKER_IMAGE") or DEFAULT_IMAGE)
+    own = metadata_variables(metadata or {})
+    given = Given(
+        lambda name: own[name] if name in own else lookup(name),
+        METADATA if metadata is None else None,
+        allowed_risks(lookup(ALLOW) or ""),
+    )
+    reader = _Reader(given, lookup("PROCTOR_DOCKER_IMAGE") or DEFAULT_IMAGE)
     if config is None:
         return reader.settings({})
     if isinstance(config, str):
@@ -88,19 +91,14 @@ def asks_for_metadata(config: Any) -> bool:
     Raises:
         UsageError: as ``read``.
     """
-    asked = _Asked(os.environ)
-    read(config, None, asked)
-    return asked.metadata
+    asked: list[str] = []
 
+    def lookup(name: str) -> str | None:
+        asked.append(name)
+        return os.environ.get(name)
 
-class _Asked(dict[str, str]):
-    """Variables that note whether a sample's metadata were among those that were asked for."""
-
-    metadata = False
-
-    def __contains__(self, name: object) -> bool:
-        self.metadata = self.metadata or str(name).startswith(METADATA)
-        return super().__contains__(name)
+    read(config, None, lookup)
+    return any(name.startswith(METADATA) for name in asked)
 
 
 def compose_file(config: Any) -> Path | None:
