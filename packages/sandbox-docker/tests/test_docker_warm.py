@@ -53,8 +53,9 @@ class Run:
         self.to_come[task] = to_come
         async with sample_sandbox(spec, task, sample, epoch=2, to_come=lambda: self.to_come[task]):
             self.hosts[id] = (await sandbox().exec(["hostname"])).stdout.strip()
-            [mine] = [one for one in await self.there() if one.owner and one.owner.sample == str(id)]
-            yield mine
+            mine = [one for one in await self.there() if one.owner and one.owner.sample == str(id)]
+            [box] = [one for one in mine if not one.id.startswith("volume/")]
+            yield box
 
     async def there(self) -> list[RunningSandbox]:
         return [one for one in await self.driver.sandboxes() if one.owner and one.owner.run_id == self.run_id]
@@ -232,6 +233,23 @@ async def test_those_of_a_task_whose_samples_do_not_come_make_room_for_another_s
             pass
         async with run.sample("second", 1, task="other"):
             assert not set(stale) & set(await run.kept_ready(1))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("happened")
+async def test_the_volumes_of_one_are_listed_as_it_is() -> None:
+    services = {"a": {"image": IMAGE, "command": "sleep 600", "volumes": ["data:/data"]}}
+    config = {"services": services, "volumes": {"data": {}}}
+
+    async def volumes(run: Run) -> list[tuple[str, str]]:
+        there = [one for one in await run.there() if one.id.startswith("volume/")]
+        return sorted((one.owner.sample, one.state) for one in there if one.owner)
+
+    async with a_run() as run, run.sample("first", 1, config=config):
+        await run.kept_ready(1)
+        assert await volumes(run) == [("", "volume, kept ready"), ("first", "volume")]
+        async with run.sample("second", 0, config=config):
+            assert await volumes(run) == [("first", "volume"), ("second", "volume")]
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +12,7 @@ from docker import APIClient
 from proctor.contracts import RunningSandbox, SandboxBrokenError, SandboxOwner
 from proctor_sandbox_docker._box import connection_to
 from proctor_sandbox_docker._engine import Engine
-from proctor_sandbox_docker._made import READY, remove_container, remove_network, remove_volume
+from proctor_sandbox_docker._made import PROJECT, READY, remove_container, remove_network, remove_volume
 from proctor_sandbox_docker._names import given_owner
 
 __all__ = ["list_left", "remove_left"]
@@ -29,26 +29,37 @@ async def list_left(engine: Engine) -> list[RunningSandbox]:
 
 def _find(engine: Engine, client: APIClient) -> list[RunningSandbox]:
     wanted = {"label": _OURS}
-    found = [_container(engine, each) for each in client.containers(all=True, filters=wanted)]
-    found += [_other(_NETWORK, each, each.get("Created")) for each in client.networks(filters=wanted)]
+    containers = client.containers(all=True, filters=wanted)
+    names = {(each.get("Labels") or {}).get(PROJECT): _name(each) for each in containers}
+    found = [_container(engine, each) for each in containers]
+    found += [_other(_NETWORK, each, each.get("Created"), names) for each in client.networks(filters=wanted)]
     volumes = client.volumes(filters=wanted).get("Volumes") or ()
-    return found + [_other(_VOLUME, each, each.get("CreatedAt")) for each in volumes]
+    return found + [_other(_VOLUME, each, each.get("CreatedAt"), names) for each in volumes]
+
+
+def _name(found: dict[str, Any]) -> str:
+    return str((found.get("Names") or [found["Id"]])[0]).lstrip("/")
+
+
+def _whose(labels: Mapping[str, str], name: str, state: str) -> tuple[SandboxOwner | None, str]:
+    """The owner, and the state as it is shown: the name of a container that was kept ready tells for which sample."""
+    owner = SandboxOwner.from_labels(labels)
+    if owner is None or READY not in labels:
+        return owner, state
+    given = given_owner(name, owner)
+    return (owner, f"{state}, kept ready") if given is None else (given, state)
 
 
 def _container(engine: Engine, found: dict[str, Any]) -> RunningSandbox:
-    name = str((found.get("Names") or [found["Id"]])[0]).lstrip("/")
+    name = _name(found)
     running = found.get("State") == "running"
     ports = {
         f"{port['PrivatePort']}/{port['Type']}": int(port["PublicPort"])
         for port in found.get("Ports") or ()
         if port.get("PublicPort")
     }
-    labels = found.get("Labels") or {}
-    owner = SandboxOwner.from_labels(labels)
     state = str(found.get("Status") or found.get("State") or "").lower()
-    if owner is not None and READY in labels:
-        given = given_owner(name, owner)
-        owner, state = (owner, f"{state}, kept ready") if given is None else (given, state)
+    owner, state = _whose(found.get("Labels") or {}, name, state)
     return RunningSandbox(
         id=name,
         owner=owner,
@@ -58,11 +69,13 @@ def _container(engine: Engine, found: dict[str, Any]) -> RunningSandbox:
     )
 
 
-def _other(prefix: str, found: dict[str, Any], created: Any) -> RunningSandbox:
+def _other(prefix: str, found: dict[str, Any], created: Any, names: Mapping[str | None, str]) -> RunningSandbox:
+    labels = found.get("Labels") or {}
+    owner, state = _whose(labels, names.get(labels.get(PROJECT), ""), prefix.rstrip("/"))
     return RunningSandbox(
         id=prefix + found["Name"],
-        owner=SandboxOwner.from_labels(found.get("Labels") or {}),
-        state=prefix.rstrip("/"),
+        owner=owner,
+        state=state,
         created=_time(created),
         connection=None,
     )
