@@ -19,9 +19,8 @@ from child_processes import running
 from docker import APIClient
 
 from proctor.concurrency import detached_tasks
-from proctor.contracts import RunningSandbox, SandboxBrokenError, UsageError
+from proctor.contracts import RunningSandbox, SandboxBrokenError, SandboxOwner, UsageError
 from proctor.sandbox import cleanup_sandboxes, configure_sandboxes, sample_sandbox, sandbox
-from proctor.sandbox._owner import own_sandboxes
 from proctor.schema import Sample, SandboxSpec, short_uuid
 from proctor_sandbox_docker._compose_command import ComposeRun
 from proctor_sandbox_docker._config import asks_for_metadata, read
@@ -267,9 +266,12 @@ async def test_where_it_has_no_effect_that_is_said(
 
 
 @pytest.mark.usefixtures("happened")
-async def test_that_what_is_kept_after_the_run_is_not_started_ahead_is_said(caplog: pytest.LogCaptureFixture) -> None:
-    with own_sandboxes("run7", "kept", keep=True):
-        await DockerDriver().task_init("kept", IMAGE)
+async def test_that_what_is_kept_after_the_run_is_not_started_ahead_is_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    owner = SandboxOwner.of_this_process("run7", task="kept", keep=True)
+    monkeypatch.setattr("proctor_sandbox_docker._driver.sandbox_owner", lambda: owner)
+    await DockerDriver().task_init("kept", IMAGE)
     assert f"{WARM}=2 has no effect on task 'kept': what is kept after the run (--no-sandbox-cleanup)" in caplog.text
 
 

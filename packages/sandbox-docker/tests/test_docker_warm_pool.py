@@ -14,7 +14,6 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from proctor.concurrency import detached_tasks
-from proctor.sandbox._sample import CLEANUP_SECONDS
 from proctor_sandbox_docker import _driver, _warm
 from proctor_sandbox_docker._driver import DockerDriver
 from proctor_sandbox_docker._made import Made
@@ -23,6 +22,7 @@ from proctor_sandbox_docker.compose import ProjectSpec, ServiceSpec
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 10.0
+CLEANUP_SECONDS = 60.0  # that the core gives
 
 
 class Thing:
