@@ -218,6 +218,7 @@ async def test_a_driver_knows_for_whom_it_makes_a_sandbox(driver: Driver) -> Non
 
 
 async def test_a_driver_knows_how_many_samples_will_want_the_same(driver: Driver) -> None:
+    go = anyio.Event()
 
     async def one(task: str) -> None:
         async with sample_sandbox(PAIR, task, a_sample(), to_come=lambda: 10):
