@@ -59,7 +59,8 @@ class Between:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(path))
         self._listener.listen(64)
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def hang(self) -> None:
         """Take in what comes, pass nothing on."""
@@ -80,6 +81,9 @@ class Between:
     def close(self) -> None:
         """End it."""
         self._open.set()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes who accepts
+        self._accepting.join(60)
         self._listener.close()
         self.cut()
         for end in self._ends:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 import tempfile
@@ -47,6 +48,7 @@ def serve(frames: Frames) -> Iterator[Serve]:
 
             threading.Thread(target=run, daemon=True).start()
             opened.append(Stream(Address(f"unix://{path}", "the test"), frames))
+            assert opened[0].begin()
             opened[0].open("/exec/1/start", {})
             return opened[0]
 
@@ -64,6 +66,15 @@ def test_output_that_comes_with_the_head_of_the_answer_is_not_lost(serve: Serve,
     stream.run(None, lambda: False)
 
     assert (frames.stdout, frames.stderr) == (b"quick", b"wrong")
+
+
+def test_a_command_that_never_begins_has_opened_nothing(frames: Frames) -> None:
+    before = os.listdir("/proc/self/fd")
+    stream = Stream(Address("unix:///nowhere", "the test"), frames)
+    stream.stop()
+
+    assert not stream.begin()
+    assert os.listdir("/proc/self/fd") == before
 
 
 def test_output_that_comes_after_the_engine_has_called_the_command_ended_is_not_lost(

@@ -46,8 +46,10 @@ class Stream:
     def __init__(self, address: Address, frames: Frames) -> None:
         self._address = address
         self._frames = frames
-        self._ours, self._theirs = socket.socketpair()
         self._lock = threading.Lock()
+        self._ours: socket.socket | None = None
+        self._theirs: socket.socket | None = None
+        """Two ends: by what is sent into ours, ``run`` wakes. Made when there is something to wake."""
         self._stopped = self._closed = False
         self.begun = False
         self._socket: socket.socket | None = None
@@ -57,7 +59,7 @@ class Stream:
         """End ``run`` and ``open`` from another thread."""
         with self._lock:
             self._stopped = True
-            if not self._closed:
+            if self._ours is not None and not self._closed:
                 with suppress(OSError):
                     self._ours.send(b"x")
 
@@ -69,7 +71,9 @@ class Stream:
     def begin(self) -> bool:
         """Whether the command may begin: nobody called ``stop`` before. What begins is to be ended, then."""
         with self._lock:
-            self.begun = not self._stopped
+            if not self._stopped:
+                self._ours, self._theirs = socket.socketpair()
+                self.begun = True
             return self.begun
 
     def close(self) -> None:
@@ -118,18 +122,18 @@ class Stream:
             Stopped: ``stop`` was called, or a stream is full.
             OSError: the connection broke.
         """
-        assert self._socket is not None
-        sock = self._socket
+        assert self._socket is not None and self._theirs is not None
+        sock, theirs = self._socket, self._theirs
         rest, self._rest = self._rest, b""
         self._frames.feed(rest)
         left = memoryview(stdin or b"")
         pause, quiet_since, over = 1.0, time.monotonic(), False
         with selectors.DefaultSelector() as selector:
-            selector.register(self._theirs, selectors.EVENT_READ)
+            selector.register(theirs, selectors.EVENT_READ)
             selector.register(sock, _wanted(left))
             while True:
                 ready = {key.fileobj: mask for key, mask in selector.select(pause)}
-                if self._theirs in ready or self._frames.full:
+                if theirs in ready or self._frames.full:
                     raise Stopped
                 mask = ready.get(sock, 0)
                 if mask & selectors.EVENT_WRITE:
