@@ -21,9 +21,10 @@ def _sampling(capacity: int, *connections: str) -> float:
 def _both(capacity: int) -> list[Figure]:
     adaptive = _sampling(capacity, "--adaptive-connections", SETTINGS[capacity])
     static = _sampling(capacity, "--max-connections", str(capacity))
+    name = f"adaptive, asking a server: capacity {capacity}"  # the simulation has figures of its own
     return [
-        reference(f"adaptive: capacity {capacity}, best static setting", static, "s"),
-        at_most(f"adaptive: capacity {capacity} / best static", adaptive / static, "x", LIMITS[capacity]),
+        reference(f"{name}, best static setting", static, "s"),
+        at_most(f"{name} / best static", adaptive / static, "x", LIMITS[capacity]),
     ]
 
 

@@ -83,15 +83,14 @@ class KubeClient:
             connection.close()
 
     def until(self, name: str, phase: str) -> Any:
-        """Watch a pod until it is in a phase; ``Gone``: until it is deleted."""
+        """Watch a pod until it is in a phase, ``Running`` with all its containers; ``Gone``: until it is deleted."""
         version = self.call("GET", self.pods)[1]["metadata"]["resourceVersion"]
         status, found = self.call("GET", f"{self.pods}/{name}")
-        if (phase == "Gone" and status == 404) or (status == 200 and found["status"]["phase"] == phase):
+        if (phase == "Gone" and status == 404) or (status == 200 and _is_in(found, phase)):
             return found
         with self.watch(resourceVersion=version, fieldSelector=f"metadata.name={name}") as events:
             for event in events:
-                reached = event["type"] == "DELETED" if phase == "Gone" else event["object"]["status"]["phase"] == phase
-                if reached:
+                if event["type"] == "DELETED" if phase == "Gone" else _is_in(event["object"], phase):
                     return event["object"]
         raise AssertionError(f"the watch ended before {name} was {phase}")
 
@@ -211,3 +210,10 @@ class Session:
         if len(data) < size:
             raise EOFError
         return data
+
+
+def _is_in(pod: Any, phase: str) -> bool:
+    """Whether a pod is in a phase; one of several containers is enough for ``Running``, and not for tests."""
+    status = pod["status"]
+    waiting = phase == "Running" and any("waiting" in one["state"] for one in status.get("containerStatuses") or ())
+    return status["phase"] == phase and not waiting

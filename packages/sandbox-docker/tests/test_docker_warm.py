@@ -6,7 +6,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from operator import methodcaller
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import yaml
 from anyio import to_thread
 from child_processes import running
 from docker import APIClient
+from docker.errors import NotFound
 
 from proctor.concurrency import detached_tasks
 from proctor.contracts import RunningSandbox, SandboxBrokenError, SandboxOwner, UsageError
@@ -64,8 +65,10 @@ class Run:
         with anyio.fail_after(60):
             while True:
                 names = [one.id for one in await self.there() if "kept ready" in one.state and "up" in one.state]
-                if len(names) == count:
-                    return [(await self.engine(methodcaller("inspect_container", name)))["Id"][:12] for name in names]
+                with suppress(NotFound):  # it was just being removed
+                    if len(names) == count:
+                        found = [await self.engine(methodcaller("inspect_container", name)) for name in names]
+                        return [one["Id"][:12] for one in found]
 
     async def engine(self, work: Callable[[Any], Any]) -> Any:
         await self.driver.engine.open()
