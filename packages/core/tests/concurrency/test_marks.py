@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -38,17 +36,14 @@ def test_processes_are_found_by_each_of_their_marks(proc: Path) -> None:
     assert [marked_processes(mark) for mark in ("one", "two", "twofold", "A")] == [[11], [11], [12], []]
 
 
-def test_a_process_that_begins_a_program_is_waited_for(proc: Path) -> None:
+def test_a_process_that_begins_a_program_is_waited_for(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = process(proc, 11, b"", starting=True)
 
-    def begun() -> None:
-        time.sleep(0.2)
+    def begins(_: float) -> None:
         (folder / "environ").write_bytes(b"PROCTOR_COMMAND=mine\0")
 
-    thread = threading.Thread(target=begun)
-    thread.start()
+    monkeypatch.setattr(_marks.time, "sleep", begins)
     assert marked_processes("mine") == [11]
-    thread.join()
 
 
 def test_what_has_no_environment_is_not_waited_for(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
