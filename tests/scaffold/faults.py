@@ -16,6 +16,7 @@ class Fault:
         old: what stands there once.
         new: what takes its place.
         checks: exactly these fail.
+        slow: so do these, of the checks that take more than a few seconds.
     """
 
     kind: str
@@ -24,10 +25,11 @@ class Fault:
     old: str
     new: str
     checks: frozenset[str]
+    slow: frozenset[str]
 
 
-def _fault(kind: str, what: str, file: str, old: str, new: str, *checks: str) -> Fault:
-    return Fault(kind, what, file, old, new, frozenset(checks))
+def _fault(kind: str, what: str, file: str, old: str, new: str, *checks: str, slow: str = "") -> Fault:
+    return Fault(kind, what, file, old, new, frozenset(checks), frozenset(slow.split()))
 
 
 FAULTS = (
@@ -101,6 +103,7 @@ FAULTS = (
         "store.append",
         "store.empty_commit",
         "store.list_live",
+        slow="store.large",
     ),
     _fault(
         "log-store",
