@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from serving import serving
+
 __all__ = ["Meeting", "PageServer"]
 
 PATIENCE = 30  # seconds that one waits for the others, before all go on and ``met`` stays false
@@ -80,14 +82,8 @@ class PageServer:
     def serving(self) -> Iterator[PageServer]:
         """Answer until the block ends."""
         self._server.daemon_threads = True
-        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
-        try:
+        with serving(self._server):
             yield self
-        finally:
-            self._server.shutdown()
-            thread.join()
-            self._server.server_close()
 
 
 def _handler(page: Callable[[str], bytes]) -> type[BaseHTTPRequestHandler]:

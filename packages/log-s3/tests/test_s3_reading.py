@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import struct
-import threading
 import zipfile
 import zlib
 from bisect import bisect_right
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 from moto.s3.models import s3_backends
+from serving import serving
 
 from proctor.cli import main
 from proctor.contracts import UsageError
@@ -112,23 +112,16 @@ class BigLogHandler(BaseHTTPRequestHandler):
 def test_a_header_and_one_sample_of_a_log_of_1_gb_move_less_than_a_megabyte(monkeypatch: pytest.MonkeyPatch) -> None:
     # given a server with such a log, and a proxy that counts
     server = ThreadingHTTPServer(("127.0.0.1", 0), BigLogHandler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        with FaultProxy(f"http://127.0.0.1:{server.server_address[1]}") as proxy:
-            monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.base_url)
-            # when its header is read, and one sample
-            header = read_eval_log("s3://bucket/big.eval", header_only=True)
-            one = read_eval_log_sample("s3://bucket/big.eval", id=500)
-            # then not much more than these went over the network
-            assert (header.status, one.id, one.input) == ("success", 500, "question")
-            assert BigLogHandler.log.size > 1_000_000_000
-            assert proxy.downloaded < 1_000_000
-            assert len(proxy.requests) <= 14
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(server), FaultProxy(f"http://127.0.0.1:{server.server_address[1]}") as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.base_url)
+        # when its header is read, and one sample
+        header = read_eval_log("s3://bucket/big.eval", header_only=True)
+        one = read_eval_log_sample("s3://bucket/big.eval", id=500)
+        # then not much more than these went over the network
+        assert (header.status, one.id, one.input) == ("success", 500, "question")
+        assert BigLogHandler.log.size > 1_000_000_000
+        assert proxy.downloaded < 1_000_000
+        assert len(proxy.requests) <= 14
 
 
 def test_2000_logs_are_listed_with_a_request_for_each_thousand(proxy: FaultProxy, bucket: str) -> None:

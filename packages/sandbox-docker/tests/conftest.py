@@ -71,9 +71,9 @@ class Between:
         self._refuses = False
         self._open.set()
 
-    def cut(self) -> None:
-        """Break all connections, and take no others until it is told to go on."""
-        self._refuses = True
+    def cut(self, *, refuse: bool = True) -> None:
+        """Break all connections, and take no others until it is told to go on; without ``refuse`` at once."""
+        self._refuses = refuse
         for end in self._ends:
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)

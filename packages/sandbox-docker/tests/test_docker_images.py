@@ -9,7 +9,6 @@ import json
 import logging
 import secrets
 import tarfile
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 import anyio
 import pytest
+from serving import serving
 
 from proctor.contracts import PrerequisiteError
 from proctor_sandbox_docker._engine import Engine
@@ -108,12 +108,8 @@ def _layer(text: str) -> bytes:
 @pytest.fixture
 def registry() -> Iterator[Registry]:
     made = Registry()
-    thread = threading.Thread(target=made.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-    thread.join(10)
+    with serving(made.server):
+        yield made
 
 
 async def test_an_image_is_pulled_once_for_all_who_want_it(

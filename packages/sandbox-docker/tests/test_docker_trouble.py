@@ -177,7 +177,7 @@ async def test_a_connection_that_breaks_is_no_result_and_nothing_is_run_twice(be
 async def test_a_connection_that_breaks_while_the_engine_goes_on_is_no_result_either(between: Any) -> None:
     async with sandbox(address=between.address) as box:
         async with anyio.create_task_group() as group:
-            group.start_soon(partial(cut_when_it_runs, box, between, resume=True))
+            group.start_soon(partial(cut_when_it_runs, box, between, refuse=False))
             with anyio.fail_after(100), pytest.raises(SandboxBrokenError, match="what it wrote is lost"):
                 await box.exec(["sh", "-c", "echo once >> runs; sleep 4321; echo lost"])
 
@@ -193,14 +193,12 @@ async def test_a_command_may_close_its_output_and_go_on() -> None:
         assert (result.returncode, result.stdout) == (5, "said\n")
 
 
-async def cut_when_it_runs(box: DockerSandbox, between: Any, resume: bool = False) -> None:
-    """Break the connections once the command has begun; ``resume``: others can be made at once."""
+async def cut_when_it_runs(box: DockerSandbox, between: Any, refuse: bool = True) -> None:
+    """Break the connections once the command has begun; ``refuse``: there are no others then."""
     with anyio.fail_after(60):
         while not (await box.exec(["sh", "-c", "[ -e runs ]"])).success:
             await anyio.lowlevel.checkpoint()
-    between.cut()
-    if resume:
-        between.resume()
+    between.cut(refuse=refuse)
 
 
 async def test_what_was_cancelled_in_a_call_is_not_left_behind(between: Any) -> None:

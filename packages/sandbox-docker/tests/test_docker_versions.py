@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import struct
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from serving import serving
 
 from proctor.contracts import PrerequisiteError, SandboxBrokenError, UsageError
 from proctor_sandbox_docker._address import Address
@@ -94,12 +94,8 @@ def number(version: str) -> tuple[int, ...]:
 @pytest.fixture
 def some() -> Iterator[SomeEngine]:
     made = SomeEngine()
-    thread = threading.Thread(target=made.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-    thread.join(10)
+    with serving(made.server):
+        yield made
 
 
 @pytest.mark.parametrize(

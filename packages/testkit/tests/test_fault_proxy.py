@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import http.client
-import threading
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from serving import serving
 
 from proctor_testkit import FaultProxy, ProxiedRequest
 
@@ -40,13 +40,8 @@ class Echo(BaseHTTPRequestHandler):
 def proxy() -> Iterator[FaultProxy]:
     Echo.seen.clear()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    with FaultProxy(f"http://127.0.0.1:{server.server_address[1]}") as proxy:
+    with serving(server), FaultProxy(f"http://127.0.0.1:{server.server_address[1]}") as proxy:
         yield proxy
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from serving import serving
 
 from proctor.contracts import UsageError
 from proctor.dataset import csv_dataset, file_dataset
@@ -48,12 +48,9 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def web() -> Iterator[Web]:
-    with Web() as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    server = Web()
+    with serving(server):
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(autouse=True)

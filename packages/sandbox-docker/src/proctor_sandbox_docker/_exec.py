@@ -6,7 +6,7 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -162,20 +162,21 @@ class Command:
             self._stream.close()
 
     def _inspect(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._engine.client.exec_inspect(self._id)
-        return found
+        look: Callable[[str | None], dict[str, Any]] = self._engine.client.exec_inspect
+        try:
+            return look(self._id)
+        except requests.ConnectionError:  # one that was kept open may have broken meanwhile; to look again does no harm
+            return look(self._id)
 
     def _has_ended(self) -> bool:
-        found = self._inspect()
-        return not found.get("Running") and found.get("ExitCode") is not None  # without one it has yet to begin
+        return _is_over(self._inspect())
 
     def _outcome(self, seconds: float = math.inf) -> Outcome | None:
         """How it ended, once the engine knows it; ``None`` after so many seconds in which it does not."""
         pause, end = 0.005, time.monotonic() + seconds
         while True:
             found = self._inspect()
-            code = found.get("ExitCode")
-            if not found.get("Running") and code is not None:
+            if _is_over(found):
                 break
             if self._stream.stopped:
                 raise Stopped
@@ -183,12 +184,13 @@ class Command:
                 return None
             time.sleep(pause)  # in a thread, for what has no event to wait for
             pause = min(pause * 2, 1.0)
+        code = int(found["ExitCode"])
         if code in (126, 127, 128, 255) and not found.get("Pid"):
             said = (self._frames.stdout + self._frames.stderr).decode("utf-8", "replace")
             # Podman forgets the number of a process that has ended, and a command may well return 128.
             if _ENGINE_SAYS.search(said) or (code == 128 and not self._engine.podman):
                 raise NotBegun(said)
-        return Outcome(int(code), self._frames.stdout, self._frames.stderr)
+        return Outcome(code, self._frames.stdout, self._frames.stderr)
 
     async def _check_heard(self) -> None:
         """See that the command itself has closed its streams, which have ended while it goes on.
@@ -247,7 +249,12 @@ class Command:
                     found = await self._engine.call("look at a command", lambda client: self._inspect())
                 except NotFound:
                     return True
-                if not found.get("Running") and found.get("ExitCode") is not None:
+                if _is_over(found):
                     return True
                 await anyio.sleep(0.05)
         return False
+
+
+def _is_over(found: Mapping[str, Any]) -> bool:
+    """Whether the engine says of a command that it has ended; one without an exit code has yet to begin."""
+    return not found.get("Running") and found.get("ExitCode") is not None
