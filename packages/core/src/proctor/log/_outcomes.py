@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from proctor.schema import EvalError, EvalResults, EvalSample, EvalSampleSummary, EvalSpec, own_metadata
@@ -55,7 +55,10 @@ class Outcomes:
                 missing[kind] += 1
             return
         self.completed += 1
-        self.kinds.update(_befell(sample))
+        if sample.limit is not None:
+            self.kinds[f"limit:{sample.limit if isinstance(sample.limit, str) else sample.limit.type}"] += 1
+        if (stop := cut_short(sample)) is not None:
+            self.kinds[f"stop:{stop}"] += 1
         scores = sample.scores or {}
         scored = False
         for name, missing in self._missing.items():
@@ -128,13 +131,6 @@ def _kind(sample: EvalSample | EvalSampleSummary) -> str | None:
         return None
     kind = error_kind(sample.error)
     return "cancelled" if kind in CANCELLED else f"error:{kind}"
-
-
-def _befell(sample: EvalSample | EvalSampleSummary) -> Iterator[str]:
-    if sample.limit is not None:
-        yield f"limit:{sample.limit if isinstance(sample.limit, str) else sample.limit.type}"
-    if (stop := cut_short(sample)) is not None:
-        yield f"stop:{stop}"
 
 
 def cut_short(sample: EvalSample | EvalSampleSummary) -> str | None:
