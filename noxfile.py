@@ -30,6 +30,8 @@ TOOLS = ("pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "trio")
 WORKERS = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal")
 # Its tests run one after the other: those of a file share a cluster, and look at what is left in it.
 ONE_BY_ONE = "packages/sandbox-k8s"
+# What another Python or older libraries may change of what `tests` looks at.
+QUICK = ("-m", "not slow", "--hypothesis-profile=few")
 # What others beside a plugin may change is whether it does what its contract says; the rest is for `alone`.
 BESIDE = ("-q", "-m", "conformance and not slow")
 # Beside the broken ones: all that need no program of their own.
@@ -241,11 +243,14 @@ def docs(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def matrix(session: nox.Session) -> None:
     """All combinations: each package alone, by its lowest dependencies, in pairs, all, none, beside broken ones, ..."""
-    names = [f"{name}({package})" for name in ("alone", "lowest") for package in PACKAGES]
-    names += [f"pairs({one}+{other})" for one, other in PAIRS]
+    # The slow tests, and all examples of the others, are in `tests`.
+    for name in [f"{name}({package})" for name in ("alone", "lowest") for package in PACKAGES]:
+        session.notify(name, posargs=QUICK)
+    for name in (f"unit-{python}" for python in PYTHONS):
+        session.notify(name, posargs=QUICK)
+    names = [f"pairs({one}+{other})" for one, other in PAIRS]
     names += ["all", "none", *(f"with_broken({kind})" for kind in BROKEN), "among_broken"]
-    names += [*(f"unit-{python}" for python in PYTHONS), "installed", "scaffold", "budget", "docs"]
-    for name in names:
+    for name in [*names, "installed", "scaffold", "budget", "docs"]:
         session.notify(name, posargs=[])
 
 
