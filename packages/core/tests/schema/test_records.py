@@ -112,3 +112,23 @@ def test_identifiers_have_22_characters_and_differ() -> None:
     for make in (short_uuid, quick_id):
         made = {make() for _ in range(1000)}
         assert len(made) == 1000 and {len(each) for each in made} == {22}
+
+
+def test_a_sample_under_another_id_shares_its_values_and_leaves_the_first_as_it_is() -> None:
+    sample = Sample("question", target=["a", "b"], metadata={"level": 3}, sandbox=("docker", "compose.yaml"))
+
+    other = sample.with_id("x")
+
+    assert (other.id, sample.id) == ("x", None)
+    assert other.metadata is sample.metadata
+    assert other == sample.model_copy(update={"id": "x"})
+    assert other.model_copy(update={"id": None}) == sample
+
+
+def test_a_sample_of_a_class_of_its_own_keeps_what_that_has_beside_its_fields() -> None:
+    class Tagged(Sample):
+        _tag: str = "kept"
+
+    other = Tagged("question").with_id(7)
+
+    assert (type(other), other.id, other._tag) == (Tagged, 7, "kept")

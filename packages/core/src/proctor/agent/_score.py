@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from copy import copy
 
@@ -18,14 +17,19 @@ __all__ = ["score", "use_scorers"]
 _scorers: ContextVar[Mapping[str, Scorer]] = ContextVar("proctor_sample_scorers", default={})  # noqa: B039 - read only
 
 
-@contextmanager
-def use_scorers(scorers: Mapping[str, Scorer]) -> Iterator[None]:
+class use_scorers:
     """Make ``scorers`` what ``score()`` uses in the code inside (the engine does so while a sample is being solved)."""
-    token = _scorers.set(scorers)
-    try:
-        yield
-    finally:
-        _scorers.reset(token)
+
+    __slots__ = ("_scorers", "_token")
+
+    def __init__(self, scorers: Mapping[str, Scorer]) -> None:
+        self._scorers = scorers
+
+    def __enter__(self) -> None:
+        self._token = _scorers.set(self._scorers)
+
+    def __exit__(self, *error: object) -> None:
+        _scorers.reset(self._token)
 
 
 async def score(state: TaskState | AgentState) -> list[Score]:

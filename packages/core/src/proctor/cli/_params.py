@@ -162,7 +162,9 @@ def _written_out(args: Sequence[str], options: Sequence[Option]) -> list[str]:
     ``--retry-on-error task.py`` must not take the task for its value, while ``--retry-on-error 3`` must still work:
     what follows is the value only if it reads as one.
     """
-    bare = {flag: (key, option) for key, option in _keyed(options) if option.bare is not None for flag in option.flags}
+    table = {**option_table(), **set_option_table()}
+    named = [(key, option) for key, option in table.items() if option.bare is not None and option in options]
+    bare = {flag: (key, option) for key, option in named for flag in option.flags}
     off = {flag: option.flags[0] for option in options if option.form != "flag" for flag in option.off_flags}
     written: list[str] = []
     rest = list(args)
@@ -179,11 +181,6 @@ def _written_out(args: Sequence[str], options: Sequence[Option]) -> list[str]:
         else:
             written.append(arg)
     return written
-
-
-def _keyed(options: Sequence[Option]) -> list[tuple[str, Option]]:
-    table = {**option_table(), **set_option_table()}
-    return [(key, option) for key, option in table.items() if option in options]
 
 
 def _reads_as(key: str, option: Option, text: str) -> bool:

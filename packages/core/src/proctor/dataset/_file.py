@@ -85,7 +85,7 @@ class FileDataset(Dataset):
         slot = self._order[index]
         sample = self._peek(slot)
         # A copy: an author's object may stand in another dataset too, under another number.
-        return sample if sample.id is not None else sample.model_copy(update={"id": slot + 1})
+        return sample if sample.id is not None else sample.with_id(slot + 1)
 
     def ids(self) -> Sequence[SampleId]:
         ids = OrderedIds(self._order, self._rows, self._store.ids if self._store.ids.any_given else None)

@@ -76,7 +76,7 @@ class MemoryDataset(Dataset):
     def read(self, index: int) -> Sample:
         sample = self.samples[index]
         # A copy: the same object may stand in other datasets, under another number.
-        return sample if sample.id is not None else sample.model_copy(update={"id": self._numbers[index]})
+        return sample if sample.id is not None else sample.with_id(self._numbers[index])
 
     def where(self, index: int) -> str:
         return f"sample {self._numbers[index]}"

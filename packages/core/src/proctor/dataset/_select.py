@@ -85,7 +85,7 @@ class Selection:
             if key in seen:
                 raise UsageError(f"the dataset gives the sample id {id!r} twice (the second time as item {number})")
             seen.add(key)
-            yield sample if sample.id is not None else sample.model_copy(update={"id": id})
+            yield sample if sample.id is not None else sample.with_id(id)
 
 
 def select(

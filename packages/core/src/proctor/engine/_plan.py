@@ -19,7 +19,7 @@ from proctor.engine._task import Epochs, Task, task_info
 from proctor.engine._unit import Unit
 from proctor.model import GenerateConfig, Model, check_base_url, generation_settings, get_model, make_model, use_models
 from proctor.scorer import Scorer, check_reducers, check_targets, create_reducers, eval_scorers
-from proctor.solver import SolverLike
+from proctor.solver import SolverLike, as_chain
 
 __all__ = ["make_plan", "resolve_models", "resolve_roles"]
 
@@ -127,7 +127,7 @@ def _unit(
         task=task,
         model=model,
         roles=roles,
-        solver=solver,
+        solver=as_chain(solver),
         scorers=scorers,
         samples=samples,
         total=None if samples.length is None else samples.length * epochs.epochs,

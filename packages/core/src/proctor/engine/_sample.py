@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -191,13 +190,16 @@ async def _solve(attempt: Attempt, state: TaskState, transcript: Transcript, lim
         return await model_generate(model, state, tool_calls, cache, config)
 
     async def solve() -> TaskState:
-        timed = limits.enforce() if limits.timed else nullcontext()
-        with timed, use_scorers(attempt.scorers), span("solvers", type="solvers"):
+        with use_scorers(attempt.scorers), span("solvers", type="solvers"):
             return await run_solver(attempt.unit.solver, state, generate)
+
+    async def solve_in_time() -> TaskState:
+        with limits.enforce():
+            return await solve()
 
     try:
         if limits.timed:
-            return await held(solve, lambda: limits.overtime()[1], "solver", after=_take_over)
+            return await held(solve_in_time, lambda: limits.overtime()[1], "solver", after=_take_over)
         return await solve()
     except (LimitExceededError, StoodStill, ExceptionGroup) as error:
         reached = limit_in(error)

@@ -14,7 +14,7 @@ from proctor.engine._task import Task
 from proctor.model import GenerateConfig, Model
 from proctor.schema import SandboxSpec
 from proctor.scorer import Scorer, ScoreReducer, reducer_name
-from proctor.solver import SolverLike
+from proctor.solver import Chain
 
 __all__ = ["Unit"]
 
@@ -27,7 +27,7 @@ class Unit:
     task: Task
     model: Model
     roles: Mapping[str, Model]
-    solver: SolverLike
+    solver: Chain
     scorers: Sequence[Scorer]
     samples: Selection
     total: int | None

@@ -80,6 +80,7 @@ class SampleLimits:
         "turn_limit",
         "turns",
         "working_limit",
+        "working_time",
     )
 
     def __init__(
@@ -109,6 +110,9 @@ class SampleLimits:
         self._budget = run_budget()
         self._lifted = False
         self._time = WorkClock(clock)
+        # Asked for with every event of a sample: the clock's own method, not one around it.
+        self.working_time: Callable[[], float] = self._time.working_time
+        """Seconds since the start, less those spent waiting for gates and retries (see ``WorkClock``); never falls."""
 
     @property
     def token(self) -> LimitUse:
@@ -222,10 +226,6 @@ class SampleLimits:
     def elapsed(self) -> float:
         """Seconds since the start."""
         return self._time.elapsed()
-
-    def working_time(self) -> float:
-        """Seconds since the start, less those spent waiting for gates and retries (see ``WorkClock``); never falls."""
-        return self._time.working_time()
 
     def worked(self) -> float:
         """Working seconds as far as they are known now; less than before when a request turned out to be a wait."""

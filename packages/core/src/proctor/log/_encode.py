@@ -39,7 +39,7 @@ def encode_sample(sample: EvalSample, *, images: bool = True) -> bytes:
     shared = pool.encoded()
     if shared:
         parts += [b',"events_data":', shared]
-    parts += [b',"attachments":', encode(condenser.attachments), b"}"]
+    parts += [b',"attachments":', encode(condenser.attachments) if condenser.attachments else b"{}", b"}"]
     return b"".join(parts)
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from proctor.log._fold import fold
 
-__all__ = ["Store", "StoreModel", "begin_store", "folded", "store", "store_as", "use_store"]
+__all__ = ["Store", "StoreModel", "begin_store", "folded_store", "store", "store_as", "use_store"]
 
 _EMPTY: dict[str, Any] = {}  # what an empty store is folded to, at no cost: most samples have no other
 
@@ -89,15 +89,18 @@ class Store:
         return f"Store({self._data!r})"
 
 
-def folded(store: Store) -> Any:
-    """The values as they are now, for ``json_changes``; the same object as the last time if nothing has changed."""
-    if not store._data:
-        return _EMPTY
-    store._folded = fold(store._data, store._folded)
-    return store._folded
-
-
 _current: ContextVar[Store | None] = ContextVar("proctor_store", default=None)
+
+
+def folded_store() -> Any:
+    """The values of the store as they are now, for ``json_changes``; the same object as the last time if nothing has
+    changed.
+    """
+    current = _current.get()
+    if current is None or not current._data:
+        return _EMPTY
+    current._folded = fold(current._data, current._folded)
+    return current._folded
 
 
 def store() -> Store:

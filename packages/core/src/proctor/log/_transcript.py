@@ -14,7 +14,7 @@ from proctor.log._changes import json_changes
 from proctor.log._clock import now_iso
 from proctor.log._json import decode, encode
 from proctor.log._pool import EventList, MessagePool
-from proctor.log._store import folded, store
+from proctor.log._store import folded_store
 from proctor.schema import (
     Event,
     InfoEvent,
@@ -142,11 +142,11 @@ class Span:
         self.id = quick_id()
 
     def __enter__(self) -> Span:
-        self._transcript = record = transcript()
+        self._transcript = record = _current.get() or Transcript()
         self._parent = parent = _span.get()
         id = self.id
         _span.set(id)
-        self._store = folded(store())
+        self._store = folded_store()
         event = SpanBeginEvent.assembled(
             {
                 "uuid": id,  # serves as both: a sample has many spans
@@ -162,14 +162,14 @@ class Span:
                 "name": self.name,
             },
         )
-        record.events.append(event)
+        record._events.append(event)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         record, id = self._transcript, self.id
-        after = folded(store())
+        after = folded_store()
         if after is not self._store:
             changes = json_changes(self._store, after)
             if changes:
@@ -186,7 +186,7 @@ class Span:
                 "id": id,
             },
         )
-        record.events.append(event)
+        record._events.append(event)
         # Set, not reset by token: a generator that holds a span may be closed in another context than it was begun in.
         _span.set(self._parent)
 

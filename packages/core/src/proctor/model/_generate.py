@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["Generation"]
 
 
+_NOTHING_SENT = CallRecord()
+
+
 class Generation:
     """The attempts of one generate call; ``retries`` and ``record`` (the last raw call) can be read at any time.
 
@@ -59,7 +62,7 @@ class Generation:
         config: GenerateConfig,
         limits: SampleLimits | None,
     ) -> None:
-        self.record = CallRecord()
+        self.record = _NOTHING_SENT
         self.retries = 0
         self._model = model
         self.messages = messages

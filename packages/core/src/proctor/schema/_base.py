@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-__all__ = ["JsonValue", "Record"]
+__all__ = ["JsonValue", "Record", "assembled"]
 
+
+_M = TypeVar("_M", bound=BaseModel)
 
 _new = object.__new__
 _set_fields, _set_given, _set_extra, _set_private = (
     BaseModel.__dict__[slot].__set__
     for slot in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 )
+
+
+def assembled(model: type[_M], fields: dict[str, Any]) -> _M:
+    """An instance of ``model`` that takes over ``fields``: all that the class has, in its order, known to fit."""
+    made = _new(model)
+    # All that pydantic keeps of an instance. By the slots' own setters: an attribute by its name costs twice that.
+    _set_fields(made, fields)
+    _set_given(made, set())
+    _set_extra(made, {})
+    _set_private(made, None)
+    return made
 
 
 @cache
@@ -47,7 +60,7 @@ class Record(BaseModel):
         for each record (lists, dicts) must be given.
         """
         # In the order of the class, since a log is written in that order.
-        return cls.assembled({**_defaults(cls), **fields})
+        return assembled(cls, {**_defaults(cls), **fields})
 
     @classmethod
     def assembled(cls, fields: dict[str, Any]) -> Self:
@@ -55,13 +68,7 @@ class Record(BaseModel):
 
         A smallest sample has twenty records, ten of them the events of spans.
         """
-        record = _new(cls)
-        # All that pydantic keeps of an instance. By the slots' own setters: an attribute by its name costs twice that.
-        _set_fields(record, fields)
-        _set_given(record, set())
-        _set_extra(record, {})
-        _set_private(record, None)
-        return record
+        return assembled(cls, fields)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain Python data, fields that are ``None`` left out (nulls inside free-form data stay)."""

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from proctor.schema._base import Record
+from proctor.schema._base import Record, assembled
 from proctor.schema._events import Event
 from proctor.schema._message import ChatMessage
 from proctor.schema._output import ModelOutput, ModelUsage
@@ -81,6 +81,12 @@ class Sample(BaseModel):
             setup=setup,
             **unknown,
         )
+
+    def with_id(self, id: int | str) -> Sample:
+        """This sample under another id; it shares its values with this one."""
+        if type(self) is not Sample:  # what a subclass keeps is its own affair
+            return self.model_copy(update={"id": id})
+        return assembled(Sample, {**self.__dict__, "id": id})
 
     def metadata_as(self, metadata_cls: type[_M]) -> _M:
         """The metadata as a pydantic model.

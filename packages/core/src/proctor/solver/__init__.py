@@ -1,6 +1,6 @@
 """Solvers: what takes a sample from its question to an answer."""
 
-from proctor.solver._chain import Chain, chain, current_generate, plan_steps, run_solver
+from proctor.solver._chain import Chain, as_chain, chain, current_generate, plan_steps, run_solver
 from proctor.solver._choices import Choice, Choices, answer_character, answer_index
 from proctor.solver._critique import self_critique
 from proctor.solver._fork import fork
@@ -47,6 +47,7 @@ __all__ = [
     "answer_character",
     "answer_index",
     "append_system_message",
+    "as_chain",
     "assistant_message",
     "chain",
     "chain_of_thought",

@@ -12,7 +12,7 @@ from proctor.schema import EvalPlanStep
 from proctor.solver._solver import Generate, Solver, SolverLike, adapt_solver, solver, solver_name, solver_params
 from proctor.solver._state import TaskState, set_sample_state
 
-__all__ = ["Chain", "chain", "current_generate", "plan_steps", "run_solver"]
+__all__ = ["Chain", "as_chain", "chain", "current_generate", "plan_steps", "run_solver"]
 
 _generate: ContextVar[Generate | None] = ContextVar("proctor_generate", default=None)
 
@@ -43,6 +43,7 @@ class Chain(Sequence[Solver]):
                 self._solvers.extend(each)
             else:
                 self._solvers.append(adapt_solver(each))
+        self._named = [(solver_name(each), each) for each in self._solvers]
 
     @overload
     def __getitem__(self, index: int) -> Solver: ...
@@ -61,23 +62,26 @@ class Chain(Sequence[Solver]):
 
     async def __call__(self, state: TaskState, generate: Generate) -> TaskState:
         """Run the solvers, each in a span of its own."""
-        for each in self._solvers:
-            state = await _step(each, state, generate)
+        for name, each in self._named:
+            state = await _step(name, each, state, generate)
             if state.completed:
                 break
         return state
 
 
-async def _step(each: Solver, state: TaskState, generate: Generate) -> TaskState:
-    with span(solver_name(each), type="solver"):
+async def _step(name: str, each: Solver, state: TaskState, generate: Generate) -> TaskState:
+    with span(name, type="solver"):
         after = await each(state, generate)
     if not isinstance(after, TaskState):
-        raise TypeError(
-            f"solver {solver_name(each)!r} returned {type(after).__name__}, not the state: end it with 'return state'"
-        )
+        raise TypeError(f"solver {name!r} returned {type(after).__name__}, not the state: end it with 'return state'")
     if after is not state:
         set_sample_state(after)
     return after
+
+
+def as_chain(solver: SolverLike) -> Chain:
+    """``solver`` as a chain, which may be one of a single solver."""
+    return solver if isinstance(solver, Chain) else Chain([solver])
 
 
 async def run_solver(solver: SolverLike, state: TaskState, generate: Generate) -> TaskState:
@@ -86,7 +90,7 @@ async def run_solver(solver: SolverLike, state: TaskState, generate: Generate) -
     Raises:
         TypeError: if a solver does not return a state.
     """
-    whole = solver if isinstance(solver, Chain) else Chain([solver])
+    whole = as_chain(solver)
     token = _generate.set(generate)
     try:
         return await whole(state, generate)
@@ -113,7 +117,7 @@ def chain(*solvers: SolverLike | Sequence[SolverLike]) -> Solver:
 def plan_steps(solver: SolverLike) -> list[EvalPlanStep]:
     """How the log describes ``solver``: one step for each solver of a chain."""
     steps = []
-    for each in solver if isinstance(solver, Chain) else [solver]:
+    for each in as_chain(solver):
         params, passed = solver_params(each)
         steps.append(
             EvalPlanStep(solver=solver_name(each), params=loggable(dict(params)), params_passed=loggable(dict(passed)))

@@ -95,7 +95,7 @@ class TaskState:
         self._epoch = epoch
         self._input = input
         self._target = target if isinstance(target, Target) else Target(target)
-        self._choices = choices if isinstance(choices, Choices) else Choices(choices or ())
+        self._choices = choices if choices and isinstance(choices, Choices) else Choices(choices or ())
         self._messages = MessageList(messages)
         self._output = output
         self._store = store

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import overload
 
 __all__ = ["Target"]
@@ -31,6 +31,9 @@ class Target(Sequence[str]):
 
     def __len__(self) -> int:
         return len(self.target)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.target)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Target) and other.target == self.target
