@@ -178,6 +178,22 @@ def test_a_bad_option_is_one_paragraph_and_exit_2(
         parse_eval(["q.py", *arguments])
 
 
+@pytest.mark.parametrize("arguments", [["--sample-id", ""], ["--sample-id", ","], ["--sample-id="]])
+@pytest.mark.parametrize("command", ["eval", "eval-set"])
+def test_ids_of_no_sample_are_refused(
+    engine: Engine, capsys: pytest.CaptureFixture[str], command: str, arguments: list[str]
+) -> None:
+    assert main([command, "quiz.py", "--model", "mock/model", *arguments]) == 2
+    assert "--sample-id: " in (said := capsys.readouterr().err) and "names no sample" in said
+    assert engine.told == []
+
+
+def test_a_variable_with_ids_of_no_sample_is_refused(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    os.environ["PROCTOR_EVAL_SAMPLE_ID"] = ","
+    assert main(["eval", "quiz.py"]) == 2
+    assert "PROCTOR_EVAL_SAMPLE_ID=',': [] names no sample" in capsys.readouterr().err
+
+
 def test_no_task_is_refused_with_the_way_to_find_one(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["eval"]) == 2
     assert "`proctor list tasks`" in capsys.readouterr().err

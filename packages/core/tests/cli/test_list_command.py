@@ -72,6 +72,14 @@ def test_attributes_choose(filters: list[str], names: list[str], capsys: pytest.
     assert [task["name"] for task in json.loads(capsys.readouterr().out)] == names
 
 
+def test_a_named_file_that_is_no_python_is_an_error_even_without_the_word_task(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "syntax.py").write_text("def x(:")
+    assert main(["list", "tasks", "syntax.py"]) == 2
+    assert "syntax.py:1 is no Python" in capsys.readouterr().err
+
+
 def test_a_file_that_is_no_python_is_an_error_when_named_and_a_warning_in_a_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -133,7 +133,7 @@ def test_what_is_no_generator_of_samples_is_refused() -> None:
         IterableDataset([Sample(input="x")])  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="item 1 of the dataset is a str"):
         list(IterableDataset(lambda: ["x"]))  # type: ignore[list-item,return-value]
-    with pytest.raises(UsageError, match="item 2 is a str"):
+    with pytest.raises(UsageError, match=r"item 2 is a str: write Sample\(.*csv_dataset"):
         MemoryDataset([Sample(input="x"), "y"])  # type: ignore[list-item]
 
 

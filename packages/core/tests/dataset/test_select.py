@@ -50,6 +50,21 @@ def test_a_limit_that_leaves_nothing_is_refused(limit: Any, says: str) -> None:
         select(dataset(*[None] * 5), limit)
 
 
+def test_a_limit_counts_the_samples_that_ids_have_chosen() -> None:
+    many = dataset("b-1", "a-1", 3, "a-2", "a-3")
+    assert ids(select(many, 2, ["a-*"])) == ["a-1", "a-2"]
+    assert ids(select(many, (1, 9), ["a-*"])) == ["a-2", "a-3"]
+    with pytest.raises(UsageError, match="starts at sample 4, but --sample-id names 3 of mine"):
+        select(many, (3, 9), ["a-*"])
+
+
+def test_a_selection_of_nothing_is_refused() -> None:
+    with pytest.raises(UsageError, match="--sample-id names no sample"):
+        select(dataset("a"), sample_ids=[])
+    with pytest.raises(UsageError, match="gave no sample"):
+        list(select(IterableDataset(lambda: iter(()), length=0)))
+
+
 def test_samples_are_chosen_by_id_in_the_order_of_the_dataset() -> None:
     many = dataset("b-1", "a-1", 3, "a-2")
     assert ids(select(many, sample_ids=["a-2", "b-1"])) == ["b-1", "a-2"]

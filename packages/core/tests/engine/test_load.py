@@ -100,6 +100,30 @@ def test_what_is_no_task_is_refused_with_what_to_do(folder: Path) -> None:
     _refused(42, "int")
 
 
+def test_a_broken_file_of_a_folder_is_no_task_less_but_an_error(folder: Path) -> None:
+    (folder / "syntax.py").write_text("from proctor import task\n@task\ndef x(:\n")
+    (folder / "async.py").write_text("from proctor import Task, task\n@task\nasync def slow(): return Task()\n")
+    _refused(folder, "syntax.py:3 is no Python", "async.py:3", "write def, not async def", "Mend them")
+    _refused(f"{folder}@first", "syntax.py:3")
+    (folder / "syntax.py").write_text("from proctor import task\nimport nowhere_to_be_found\n@task\ndef x(): ...\n")
+    (folder / "async.py").unlink()
+    _refused(folder, "syntax.py can't be loaded", "nowhere_to_be_found")
+
+
+def test_an_async_task_is_refused_where_it_is_written(folder: Path) -> None:
+    (folder / "async.py").write_text("from proctor import Task, task\n@task(a=1)\nasync def slow(): return Task()\n")
+    for ask in (list_tasks, find_tasks):
+        with pytest.raises(UsageError, match=r"async\.py:3: the task 'slow' is an async .*write def, not async def"):
+            ask(folder / "async.py")
+    with pytest.warns(UserWarning, match="write def, not async def.*left out"):
+        assert {info.name for info in list_tasks(folder)} == {"first", "renamed"}
+    with pytest.raises(UsageError, match="write def, not async def"):
+
+        @task
+        async def slow() -> Task:  # type: ignore[arg-type]  # that is the fault
+            return Task()
+
+
 def test_arguments_are_checked_by_name(folder: Path) -> None:
     [first, renamed] = find_tasks(folder / "good.py")
     with pytest.raises(UsageError, match=r"'m'.*it takes n"):

@@ -143,6 +143,27 @@ def test_a_generator_is_pulled_as_it_is_needed(run: Callable[..., list[EvalLog]]
     assert most <= 6
 
 
+def test_a_dataset_without_a_sample_ends_with_an_error(run: Callable[..., list[EvalLog]]) -> None:
+    for length in (0, None):  # that which says so made a run that never ended
+        dataset = IterableDataset(lambda: iter(()), length=length)
+        [log] = run(Task(dataset=dataset, scorer=match(), name=f"none_{length}"))
+        assert log.status == "error" and log.error is not None
+        assert "gave no sample" in log.error.message
+
+
+def test_a_list_without_a_task_and_ids_of_no_sample_are_refused(run: Callable[..., list[EvalLog]]) -> None:
+    with pytest.raises(UsageError, match="no task was given"):
+        run([])
+    for none in ([], "", [" "]):
+        with pytest.raises(UsageError, match="names no sample"):
+            run(Task(dataset=sums(), name="sums"), sample_id=none)
+
+
+def test_a_solver_without_its_parentheses_is_refused_before_the_run(run: Callable[..., list[EvalLog]]) -> None:
+    with pytest.raises(UsageError, match=r"given for this run: generate is no solver.* write generate\(\)"):
+        run(Task(dataset=sums(), name="sums"), solver=generate)
+
+
 def test_the_first_error_fails_the_unit_and_keeps_what_there_was(run: Callable[..., list[EvalLog]]) -> None:
     [log] = run(Task(dataset=sums(9), solver=fails_on(2), scorer=match()), model=answers(), max_samples=1)
     assert log.status == "error"

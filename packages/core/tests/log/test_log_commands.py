@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,15 @@ def test_edits_and_scores_by_command(capsysbinary: Any, tmp_path: Path) -> None:
     assert run(capsysbinary, "edit-score", log, scorer, "--sample-id", "s0", "--value", "0.5")[0] == 0
     assert read_eval_log(log).log_updates[0].provenance.author == "ann"  # type: ignore[index]
     assert run(capsysbinary, "recompute", log)[0] == 0
+
+
+def test_a_folder_is_answered_with_a_command_that_lists_it(capsysbinary: Any, tmp_path: Path) -> None:
+    for command in ("dump", "headers", "list"):
+        code, out, err = run(capsysbinary, command, tmp_path)
+        if code:
+            [advice] = re.findall("`proctor (.*?)`", err)
+            assert advice.split() == ["log", "list", str(tmp_path)]
+    assert code == 0 and f"No log in {tmp_path}" in out
 
 
 def test_list_of_nothing(capsysbinary: Any, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ import pytest
 from scripted_model import a_state, generate_with, scripted, tool_calls, turns
 from scripted_tools import one_tool
 
+from proctor import Task
+from proctor.agent import Agent, AgentState, agent
 from proctor.limits import LimitExceededError, SampleLimits, use_limits
 from proctor.log import Transcript, use_transcript
 from proctor.model import GenerateConfig, get_model, use_models
@@ -101,6 +103,26 @@ async def test_a_solver_that_forgets_to_return_the_state_is_named() -> None:
 def test_what_is_no_solver_is_refused_where_it_is_written() -> None:
     with pytest.raises(TypeError, match="a solver was expected, found str 'generate'"):
         chain("generate")
+
+
+def test_parentheses_that_were_forgotten_are_told_where_they_are_missing() -> None:
+    @agent
+    def someone() -> Agent:
+        async def execute(state: AgentState) -> AgentState:
+            return state
+
+        return execute
+
+    for make in (
+        lambda: Task(solver=generate),
+        lambda: Task(solver=[user_message("hi"), generate]),
+        lambda: Task(setup=generate),
+    ):
+        with pytest.raises(TypeError, match=r"generate is no solver but .* write generate\(\), with parentheses"):
+            make()
+    with pytest.raises(TypeError, match=r"someone is no agent but .* write someone\(\)"):
+        chain(someone)
+    assert len(chain(someone(), generate())) == 2  # type: ignore[arg-type]  # a chain is a sequence
 
 
 async def test_a_solver_may_return_another_state() -> None:

@@ -37,7 +37,7 @@ def tasks_command(paths: Sequence[str], filters: Sequence[str], absolute: bool, 
     """List the @task functions in PATHS (this folder when none is given), without running them.
 
     A task is named FILE@NAME, which is what `proctor eval` takes. A file in a folder that is no valid Python is left
-    out with a warning; one that is named here is an error (exit code 2).
+    out with a warning; one that is named here is an error (exit code 2), and `proctor eval` of the folder refuses it.
     """
     from proctor.engine import list_tasks
 

@@ -42,25 +42,29 @@ for _command in COMMANDS:
 
 
 @log.command("list", short_help="List the logs in a folder, newest first.")
+@click.argument("folder", required=False, metavar="[DIR]")
 @click.option(
     "--log-dir",
     default="./logs",
     show_default=True,
     envvar="PROCTOR_LOG_DIR",
     metavar="DIR",
-    help="Folder of the logs.",
+    help="Folder of the logs, when DIR is not given.",
 )
 @click.option("--status", type=click.Choice(_STATUSES), help="Only logs with this status.")
 @click.option("--no-recursive", is_flag=True, help="Leave folders below it out.")
 @click.option("--absolute", is_flag=True, help="Absolute paths, not those relative to this folder.")
 @_JSON
-def list_command(log_dir: str, status: str | None, no_recursive: bool, absolute: bool, as_json: bool) -> None:
-    """List the logs in a folder, newest first: status, scored samples, task, model and first metric of each.
+def list_command(
+    folder: str | None, log_dir: str, status: str | None, no_recursive: bool, absolute: bool, as_json: bool
+) -> None:
+    """List the logs in DIR, newest first: status, scored samples, task, model and first metric of each.
 
     `47/50 partial` means that samples are missing from the metric. Files that are no log are named as such.
     """
     from proctor.log import list_eval_logs, read_headers
 
+    log_dir = folder or log_dir
     with _explained():
         found = list_eval_logs(log_dir, recursive=not no_recursive)
     headers = read_headers([info.name for info in found])

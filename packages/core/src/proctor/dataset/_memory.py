@@ -33,7 +33,11 @@ class MemoryDataset(Dataset):
         self.samples: list[Sample] = list(samples)
         for position, sample in enumerate(self.samples):
             if not isinstance(sample, Sample):
-                raise UsageError(f"MemoryDataset takes samples, but item {position + 1} is a {type(sample).__name__}")
+                raise UsageError(
+                    f"a dataset is made of samples, but item {position + 1} is a {type(sample).__name__}: write "
+                    'Sample(input="...", target="...") for each, or read them from a file with csv_dataset("...") or '
+                    'json_dataset("...")'
+                )
         self._name = name
         self._location = location
         self._shuffled = shuffled

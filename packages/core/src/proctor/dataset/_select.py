@@ -79,6 +79,7 @@ class Selection:
         assert isinstance(self._picked, slice)
         seen: set[int] = set()
         numbered = islice(enumerate(self._dataset, 1), self._picked.start or 0, self._picked.stop)
+        number = 0
         for number, sample in numbered:
             id = number if sample.id is None else sample.id
             key = hash(str(id))
@@ -86,6 +87,9 @@ class Selection:
                 raise UsageError(f"the dataset gives the sample id {id!r} twice (the second time as item {number})")
             seen.add(key)
             yield sample if sample.id is not None else sample.with_id(id)
+        if not number:
+            where = "" if not self._picked.start else f" from number {self._picked.start + 1} on"
+            raise UsageError(f"the dataset gave no sample{where}: check what makes them, and --limit")
 
 
 def select(
@@ -97,11 +101,12 @@ def select(
 
     Args:
         dataset: the dataset, shuffled already if it is to be.
-        limit: the first so many samples, or those from ``start`` up to but not including ``end`` (from 0).
+        limit: the first so many samples, or those from ``start`` up to but not including ``end`` (from 0); with
+            ``sample_ids`` it counts those that have these ids.
         sample_ids: these samples alone, in the dataset's order; ``*`` and ``?`` stand for any text or character.
 
     Raises:
-        UsageError: for an empty dataset, a duplicate id, a limit that leaves nothing, or an id that is not there.
+        UsageError: for an empty dataset, a duplicate id, a limit or ids that leave nothing, or an id that is not there.
     """
     name = dataset.location or dataset.name or "the dataset"
     start, end = _range(limit)
@@ -115,11 +120,11 @@ def select(
     if total == 0:
         raise UsageError(f"{name} has no samples. Check the file, and any filter or limit that the task applies to it.")
     refuse_duplicates(dataset)
-    if sample_ids is not None:
-        return Selection(dataset, _by_id(dataset, sample_ids, name))
-    if start >= total:
-        raise UsageError(f"the limit starts at sample {start + 1}, but {name} has {total} samples")
-    return Selection(dataset, range(start, total if end is None else min(end, total)))
+    picked = range(total) if sample_ids is None else _by_id(dataset, sample_ids, name)
+    if start >= len(picked):
+        has = f"{name} has {total} samples" if sample_ids is None else f"--sample-id names {len(picked)} of {name}"
+        raise UsageError(f"the limit starts at sample {start + 1}, but {has}")
+    return Selection(dataset, picked[start:end])
 
 
 def _range(limit: int | tuple[int, int] | Sequence[int] | None) -> tuple[int, int | None]:
@@ -134,6 +139,8 @@ def _range(limit: int | tuple[int, int] | Sequence[int] | None) -> tuple[int, in
 
 def _by_id(dataset: Dataset, sample_ids: SampleId | Sequence[SampleId], name: str) -> Sequence[int]:
     wanted = [sample_ids] if isinstance(sample_ids, (int, str)) else list(sample_ids)
+    if not wanted:
+        raise UsageError("--sample-id names no sample: give one id or several (3,7), or leave it out to run all")
     exact = {str(id) for id in wanted}
     patterns = [str(id) for id in wanted if any(char in str(id) for char in "*?[")]
     found: set[str] = set()

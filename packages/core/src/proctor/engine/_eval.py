@@ -25,7 +25,8 @@ def eval(
     """Evaluate tasks on models and return their logs, one a (task x model) pair, in plan order.
 
     Args:
-        tasks: what to evaluate: paths (``file.py``, ``file.py@task``, a folder), ``@task`` functions, ``Task`` objects.
+        tasks: what to evaluate: paths (``file.py``, ``file.py@task``, a folder), ``@task`` functions, ``Task`` objects;
+            one or a list of them, which may not be empty.
         model: ``provider/model``, or several.
         options: see ``EvalOptions``; the same as the options of ``proctor eval``.
 

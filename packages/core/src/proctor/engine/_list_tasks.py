@@ -13,7 +13,7 @@ from typing import Any
 
 from proctor.contracts import UsageError
 
-__all__ = ["TaskInfo", "list_tasks", "near"]
+__all__ = ["TaskInfo", "list_tasks", "near", "task_files"]
 
 _SKIP = {"__pycache__", "node_modules", "venv", "site-packages"}
 
@@ -33,7 +33,7 @@ class TaskInfo:
 def list_tasks(paths: str | Path | Sequence[str | Path] = ".", absolute: bool = False) -> list[TaskInfo]:
     """All ``@task`` functions in files and folders (searched through), in order of file and line; no file is run.
 
-    A file in a folder that is no Python is left out, with a warning when it may hold a task.
+    A file in a folder that is no Python is left out, with a warning when it may hold a task; a run refuses it.
 
     Raises:
         UsageError: for a path that does not exist, or a file that is no Python.
@@ -42,7 +42,7 @@ def list_tasks(paths: str | Path | Sequence[str | Path] = ".", absolute: bool = 
     for path in map(Path, [paths] if isinstance(paths, (str, Path)) else paths):
         for file in _files(path):
             try:
-                found += _scan(file, str(file.resolve() if absolute else file))
+                found += _scan(file, str(file.resolve() if absolute else file), named=file == path)
             except (SyntaxError, ValueError, OSError) as error:
                 if file == path:
                     raise UsageError(_unreadable(file, error)) from error
@@ -50,7 +50,34 @@ def list_tasks(paths: str | Path | Sequence[str | Path] = ".", absolute: bool = 
     return found
 
 
+def task_files(folder: Path) -> list[Path]:
+    """The files in and below ``folder`` that have tasks, to be run: unlike in a list, none may be missing unseen.
+
+    Raises:
+        UsageError: for those that may have tasks and can't be read, all in one message.
+    """
+    found: list[Path] = []
+    broken: list[str] = []
+    for file in _files(folder):
+        try:
+            found += [file] if _scan(file, str(file)) else []
+        except (SyntaxError, ValueError, OSError) as error:
+            broken.append(_unreadable(file, error))
+    if broken:
+        these = "it or name" if len(broken) == 1 else "them or name"
+        raise UsageError(f"{'; '.join(broken)}. Mend {these} the files to run one by one in place of {folder}")
+    return found
+
+
+class _AsyncTask(ValueError):
+    def __init__(self, node: ast.AsyncFunctionDef) -> None:
+        super().__init__(f"the task {node.name!r} is an async function: write def, not async def")
+        self.lineno = node.lineno
+
+
 def _unreadable(file: Path, error: Exception) -> str:
+    if isinstance(error, _AsyncTask):
+        return f"{file}:{error.lineno}: {error}"
     if not isinstance(error, SyntaxError):
         return f"{file} can't be read: {getattr(error, 'strerror', None) or error}"
     if error.lineno is None:
@@ -82,17 +109,19 @@ def near(path: Path) -> str:
     return "give a .py file, a folder, file.py@task or package/task. `proctor list tasks` shows what is there"
 
 
-def _scan(file: Path, shown: str) -> list[TaskInfo]:
+def _scan(file: Path, shown: str, *, named: bool = False) -> list[TaskInfo]:
     source = file.read_bytes()  # not text: which encoding it is in, the file says itself
-    if b"task" not in source:
+    if b"task" not in source and not named:  # whether a file that somebody names is Python is to be said in any case
         return []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Python has to say of the code it says when the file is run
         tree = ast.parse(source, str(file))
     found = []
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             marks = [decorator for decorator in node.decorator_list if _decorator_name(decorator) == "task"]
+            if marks and isinstance(node, ast.AsyncFunctionDef):
+                raise _AsyncTask(node)
             found += [_describe(node, decorator, shown) for decorator in marks]
     return found
 
@@ -102,7 +131,7 @@ def _decorator_name(node: ast.expr) -> str:
     return target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
 
 
-def _describe(node: ast.FunctionDef, decorator: ast.expr, file: str) -> TaskInfo:
+def _describe(node: ast.FunctionDef | ast.AsyncFunctionDef, decorator: ast.expr, file: str) -> TaskInfo:
     attribs: dict[str, Any] = {}
     for keyword in decorator.keywords if isinstance(decorator, ast.Call) else []:
         if keyword.arg:

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 from proctor.contracts import UsageError
-from proctor.engine._list_tasks import TaskInfo, list_tasks, near
+from proctor.engine._list_tasks import TaskInfo, list_tasks, near, task_files
 from proctor.engine._make_task import load_task, source_file, where_raised, working_in
 from proctor.engine._task import Task
 from proctor.plugins import source_spec
@@ -53,11 +53,13 @@ def find_tasks(specs: TaskLike | Sequence[TaskLike]) -> list[TaskSource]:
     """What ``specs`` name: files, folders, ``file.py@task``, ``package/task``, functions, tasks; in order.
 
     Raises:
-        UsageError: for what does not exist, does not import, holds no task or two of one name.
+        UsageError: for an empty list, and what does not exist, does not import, holds no task or two of one name.
     """
     many = list(specs) if isinstance(specs, (list, tuple)) else [specs]
+    if not many:  # a list that a filter left empty is no wish to run the whole folder
+        raise UsageError('no task was given: the list of tasks is empty. For all tasks of this folder give "."')
     found: list[TaskSource] = []
-    for spec in many or ["."]:
+    for spec in many:
         found += _find(spec)
     places: dict[str, str] = {}
     for source in found:
@@ -93,10 +95,10 @@ def _find(spec: TaskLike) -> list[TaskSource]:
 
 
 def _from_folder(folder: Path) -> list[TaskSource]:
-    files = list(dict.fromkeys(info.file for info in list_tasks(folder)))
+    files = task_files(folder)
     if not files:
         raise UsageError(f"no file in {folder} has a function decorated with @task")
-    return [source for file in files for source in _from_file(Path(file), "")]
+    return [source for file in files for source in _from_file(file, "")]
 
 
 def _from_file(file: Path, name: str) -> list[TaskSource]:

@@ -214,4 +214,8 @@ def _solver(task: Task, options: RunOptions) -> SolverLike:
             solver = find_solver(solver, options.solver_args)
         except TypeError as error:
             raise UsageError(f"--solver {options.solver}: {error}") from error
+    try:
+        as_chain(solver)
+    except TypeError as error:
+        raise UsageError(f"the solver given for this run: {error}") from error
     return solver

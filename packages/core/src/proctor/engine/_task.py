@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeAlias, overload
 
+from proctor.contracts import UsageError
 from proctor.dataset import Dataset, IterableDataset, MemoryDataset
 from proctor.model import GenerateConfig, Model
 from proctor.registry import RegistryInfo, component, is_registered, registry_info
@@ -85,7 +87,7 @@ class Task:
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         self.dataset = _dataset(dataset)
-        self.setup = setup
+        self.setup = None if setup is None else _one_solver(setup)
         self.solver: SolverLike = generate() if solver is None else _one_solver(solver)
         self.cleanup = cleanup
         self.scorers: list[Scorer] = [] if scorer is None else list(scorer) if _is_many(scorer) else [scorer]  # type: ignore[arg-type, list-item]  # told apart by _is_many
@@ -124,7 +126,7 @@ class Task:
         """Set-up and solver as one."""
         if self.setup is None:
             return self.solver
-        return chain(_one_solver(self.setup), self.solver)
+        return chain(self.setup, self.solver)
 
 
 def _dataset(dataset: Dataset | IterableDataset | Sequence[Sample] | None) -> Dataset | IterableDataset:
@@ -168,10 +170,22 @@ def task(
     """Make a function that returns a ``Task`` known by name: ``@task`` or ``@task(name="...", light=True)``.
 
     Other keywords are attributes that ``proctor list tasks`` shows and filters by.
+
+    Raises:
+        UsageError: for an async function.
     """
     if function is not None:
-        return component("task", function)
-    return lambda decorated: component("task", decorated, name, attribs)
+        return component("task", _synchronous(function))
+    return lambda decorated: component("task", _synchronous(decorated), name, attribs)
+
+
+def _synchronous(function: Callable[P, Task]) -> Callable[P, Task]:
+    if inspect.iscoroutinefunction(function):
+        raise UsageError(
+            f"the task {function.__name__!r} is an async function: write def, not async def. It only puts a Task "
+            "together; what awaits belongs into a solver"
+        )
+    return function
 
 
 def task_info(task: Task) -> RegistryInfo:
@@ -190,6 +204,8 @@ def task_with(task: Task, **changes: Any) -> Task:
             task.scorers = list(value) if _is_many(value) else [value]
         elif name == "solver":
             task.solver = _one_solver(value)
+        elif name == "setup":
+            task.setup = None if value is None else _one_solver(value)
         elif name == "dataset":
             task.dataset = _dataset(value)
         elif name == "sandbox":

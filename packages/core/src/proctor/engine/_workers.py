@@ -71,7 +71,8 @@ class Workers:
             # A task's own number below the limit that others made for the same credential is still its number.
             below = own is not None and shared.gate.limit is not None and own < shared.gate.limit
             number = own if own is not None and below else shared.samples()
-        return number if unit.total is None else min(number, unit.total)
+        # One at least, also for a dataset that says it is empty: the worker who finds nothing is what ends the unit.
+        return number if unit.total is None else min(number, max(1, unit.total))
 
     def surplus(self) -> bool:
         """Whether the worker that asks is one too many; it must return then."""

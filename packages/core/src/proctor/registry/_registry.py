@@ -66,6 +66,12 @@ def is_registered(obj: object, kind: Kind | None = None) -> bool:
     return isinstance(info, RegistryInfo) and (kind is None or info.kind == kind)
 
 
+def is_factory(obj: object) -> bool:
+    """Whether ``obj`` is a decorated function itself, not what it returns: parentheses were forgotten."""
+    # What a decorator returns wraps the author's function; what that returns hardly ever wraps anything.
+    return is_registered(obj) and hasattr(obj, "__wrapped__") and not inspect.iscoroutinefunction(obj)
+
+
 def registry_info(obj: object) -> RegistryInfo:
     """How ``obj`` was made.
 

@@ -81,7 +81,13 @@ class EvalOptions(GenerateOptions, total=False):
     ]
     sample_id: Annotated[
         str | int | Sequence[str | int] | None,
-        Option("--sample-id", "Only the samples with these ids.", "Task", "ids", metavar="ID[,ID]"),
+        Option(
+            "--sample-id",
+            "Only the samples with these ids, in which * and ? stand for any text or character; --limit counts them.",
+            "Task",
+            "ids",
+            metavar="ID[,ID]",
+        ),
     ]
     sample_shuffle: Annotated[
         bool | int | None,

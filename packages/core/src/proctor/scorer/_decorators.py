@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from proctor.contracts import UsageError
-from proctor.registry import component, is_registered, loggable, registry_info
+from proctor.registry import component, is_factory, is_registered, loggable, registry_info
 from proctor.schema import redact
 from proctor.scorer._types import MetricsSpec, Scorer, ScoreReducer
 
@@ -101,12 +100,6 @@ def _logged(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_logged(item) for item in value]
     return loggable(value)
-
-
-def is_factory(made: object) -> bool:
-    """Whether ``made`` is a decorated function itself, not what it returns: parentheses were forgotten."""
-    # What @scorer, @metric and @score_reducer return wraps the author's function; what that returns hardly ever does.
-    return is_registered(made) and hasattr(made, "__wrapped__") and not inspect.iscoroutinefunction(made)
 
 
 def scorer_metrics(scorer: Scorer) -> MetricsSpec:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from proctor.contracts import UsageError
-from proctor.registry import create, is_registered, registry_info
+from proctor.registry import create, is_factory, is_registered, registry_info
 from proctor.schema import Score, Value
-from proctor.scorer._decorators import is_factory, score_reducer
+from proctor.scorer._decorators import score_reducer
 from proctor.scorer._types import ScoreReducer, ValueToFloat
 from proctor.scorer._value import to_float as default_to_float
 

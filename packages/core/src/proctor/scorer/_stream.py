@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from proctor.contracts import UsageError
+from proctor.registry import is_factory
 from proctor.schema import EvalScore
 from proctor.scorer._cell import Cell
-from proctor.scorer._decorators import is_factory
 from proctor.scorer._reducers import is_nan
 from proctor.scorer._types import Metric, MetricsSpec, SampleScore
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, ParamSpec, Protocol, TypeAlias, overload, runtime_checkable
 
-from proctor.registry import Kind, component, is_registered, registry_info
+from proctor.registry import Kind, component, is_factory, is_registered, registry_info
 from proctor.solver._state import TaskState
 
 __all__ = [
@@ -67,6 +67,11 @@ def adapt_solver(candidate: SolverLike) -> Solver:
     Raises:
         TypeError: if it is none; the message says what was found and what to write.
     """
+    if is_factory(candidate) and registry_info(candidate).kind in ("solver", *_adapters):
+        info = registry_info(candidate)
+        raise TypeError(
+            f"{info.name} is no {info.kind} but the function that makes one: write {info.name}(), with parentheses"
+        )
     for kind, adapt in _adapters.items():
         if is_registered(candidate, kind) and not is_registered(candidate, "solver"):
             return adapt(candidate)
