@@ -64,6 +64,39 @@ def a_log(**changes: object) -> EvalLog:
     return log.model_copy(update=changes)
 
 
+def _next(log: EvalLog) -> str:
+    [line] = report_text([unit_from_log(log)])[-1:]
+    label, _, value = line.strip().partition(" ")
+    return value.strip() if label == "next" else ""
+
+
+def test_what_did_not_come_to_its_end_says_what_to_type() -> None:
+    spec = a_log().eval.model_copy(update={"task_file": "quiz.py"})
+    failed = EvalError(message="ValueError('no')", traceback="", traceback_ansi="")
+    assert _next(a_log(eval=spec)) == ""
+    assert _next(a_log(eval=spec, status="cancelled")) == "proctor eval-retry logs/quiz.eval"
+    assert _next(a_log(eval=spec, status="error")) == "proctor eval-retry logs/quiz.eval"
+    # The first error ended it, and would again.
+    again = _next(a_log(eval=spec, status="error", error=failed))
+    assert again == "proctor eval-retry logs/quiz.eval --no-fail-on-error"
+    assert _next(a_log(eval=spec, status="cancelled", location="my logs/q.eval")).endswith("'my logs/q.eval'")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"task_file": None}, {"config": EvalConfig(log_samples=False)}],
+    ids=["an object", "no samples"],
+)
+def test_what_can_t_be_gone_on_from_promises_nothing(changes: dict[str, object]) -> None:
+    spec = a_log().eval.model_copy(update={"task_file": "quiz.py", **changes})
+    assert _next(a_log(eval=spec, status="cancelled")) == ""
+
+
+def test_a_set_is_gone_on_with_by_its_own_command() -> None:
+    spec = a_log().eval.model_copy(update={"task_file": "quiz.py", "eval_set_id": "set"})
+    assert _next(a_log(eval=spec, status="cancelled")).startswith("the same `proctor eval-set` again")
+
+
 def test_a_finished_unit_says_all_that_was_asked_for() -> None:
     assert report_text([finished()]) == [
         "quiz · mock/model · done in 1:02",

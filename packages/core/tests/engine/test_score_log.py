@@ -218,6 +218,8 @@ def test_what_can_not_be_scored_is_refused_before_anything_is_sent(made: EvalLog
     there = tmp_path / "there.eval"
     there.write_bytes(b"mine")
     assert "is there already" in _refused(made.location, scorer="exact", output=there)
+    # What was asked for is looked at before what is in its way.
+    assert "no scorer is named 'nope'" in _refused(made.location, scorer="nope", output=there)
     assert there.read_bytes() == b"mine"
     [bare] = run(Task(dataset=sums(1), solver=generate(), name="bare"), model=answers(), log_samples=False)
     assert "holds no samples" in _refused(bare.location, scorer="exact")

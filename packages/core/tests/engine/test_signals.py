@@ -65,6 +65,7 @@ def test_the_first_signal_ends_the_run_in_an_orderly_way(
     [file] = (tmp_path / "logs").glob("*.eval")
     log = read_eval_log(str(file))
     assert log.status == "cancelled"
+    assert f"proctor eval-retry logs/{file.name}" in output
     assert log.results is not None
     assert (log.results.total_samples, log.results.completed_samples) == (5, 2)
     assert log.results.metadata is not None
@@ -79,8 +80,12 @@ def test_the_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert "Stopping" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=60)
     assert process.returncode == 130
+    [file] = (tmp_path / "logs").glob("*.eval")
+    place = f"logs/{file.name}"
+    assert "Stopped at once" in output
+    assert f"`proctor eval-retry {place}`" in output and f"`proctor log recover {place}`" in output
 
 
 BLOCKS = """

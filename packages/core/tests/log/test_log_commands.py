@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from log_samples import sample, spec, stats
 
 from proctor.cli import main
-from proctor.log import read_eval_log
+from proctor.log import LogWriter, read_eval_log
+from proctor.schema import EvalPlan
 
 LOGS = Path(__file__).parents[4] / "tests" / "data" / "eval-logs"
 
@@ -61,6 +64,36 @@ def test_edits_and_scores_by_command(capsysbinary: Any, tmp_path: Path) -> None:
     assert run(capsysbinary, "edit-score", log, scorer, "--sample-id", "s0", "--value", "0.5")[0] == 0
     assert read_eval_log(log).log_updates[0].provenance.author == "ann"  # type: ignore[index]
     assert run(capsysbinary, "recompute", log)[0] == 0
+
+
+def test_a_run_that_died_is_told_from_one_that_is_alive(capsysbinary: Any, tmp_path: Path) -> None:
+    own = {"proctor": {"unit": "u"}}
+    alive = LogWriter.open(str(tmp_path), spec(4, task="alive", metadata=own), EvalPlan())
+    dead = LogWriter.open(str(tmp_path), spec(3, task="dead", metadata=own), EvalPlan())
+    other = LogWriter.open(str(tmp_path), spec(3, task="other"), EvalPlan())  # of a program that takes no lease
+    for writer in (alive, dead, other):
+        recorded = threading.Event()
+        writer.write(sample(1), on_ack=lambda row, told=recorded: told.set())
+        assert recorded.wait(60)
+    copies = {}
+    for writer in (dead, other):  # nobody writes the copy
+        copies[writer] = tmp_path / "x" / Path(writer.location).name
+        copies[writer].parent.mkdir(exist_ok=True)
+        copies[writer].write_bytes(Path(writer.location).read_bytes())
+    shown = run(capsysbinary, "list", tmp_path, "--no-recursive")[1] + run(capsysbinary, "list", tmp_path / "x")[1]
+    words = [line.split()[2:5] for line in shown.splitlines()]
+    assert ["started", "1/4", "alive"] in words
+    assert ["died", "1/3", "dead"] in words
+    assert words.count(["started", "1/3", "other"]) == 2
+    facts = json.loads(run(capsysbinary, "list", tmp_path / "x", "--json")[1])
+    assert {one["task"]: (one["status"], one["alive"], one["recorded"], one["total"]) for one in facts} == {
+        "dead": ("started", False, 1, 3),
+        "other": ("started", None, 1, 3),
+    }
+    [died] = json.loads(run(capsysbinary, "list", tmp_path, "--status", "died", "--json")[1])
+    assert died["name"].endswith(copies[dead].name)
+    for writer in (alive, dead, other):
+        writer.finish("cancelled", None, stats())
 
 
 def test_a_folder_is_answered_with_a_command_that_lists_it(capsysbinary: Any, tmp_path: Path) -> None:

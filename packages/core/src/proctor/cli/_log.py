@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
@@ -15,7 +15,7 @@ from proctor.cli._output import json_option, print_json
 from proctor.contracts import UsageError
 
 if TYPE_CHECKING:
-    from proctor.log import EvalLogInfo
+    from proctor.log import EvalLogInfo, LogProgress
     from proctor.schema import EvalLog
 
 __all__ = ["log"]
@@ -29,7 +29,7 @@ _RESOLVE = click.option(
 _JSON = json_option()
 _OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace what is there already.")
 _SCORED = 15  # characters: "900/999 partial"
-_STATUSES = ("started", "success", "cancelled", "error")
+_STATUSES = ("started", "success", "cancelled", "error", "died")
 
 
 @click.group("log")
@@ -51,7 +51,11 @@ for _command in COMMANDS:
     metavar="DIR",
     help="Folder of the logs, when DIR is not given.",
 )
-@click.option("--status", type=click.Choice(_STATUSES), help="Only logs with this status.")
+@click.option(
+    "--status",
+    type=click.Choice(_STATUSES),
+    help="Only logs with this status; `died`: those of `started` whose run is gone.",
+)
 @click.option("--no-recursive", is_flag=True, help="Leave folders below it out.")
 @click.option("--absolute", is_flag=True, help="Absolute paths, not those relative to this folder.")
 @_JSON
@@ -60,7 +64,8 @@ def list_command(
 ) -> None:
     """List the logs in DIR, newest first: status, scored samples, task, model and first metric of each.
 
-    `47/50 partial` means that samples are missing from the metric. Files that are no log are named as such.
+    `47/50 partial` means that samples are missing from the metric. `died 9/30` is a run that was killed when 9 of 30
+    samples were recorded: `proctor eval-retry` goes on from it. Files that are no log are named as such.
     """
     from proctor.log import list_eval_logs, read_headers
 
@@ -68,21 +73,46 @@ def list_command(
     with _explained():
         found = list_eval_logs(log_dir, recursive=not no_recursive)
     headers = read_headers([info.name for info in found])
-    rows = ((info, header) for info, header in zip(found, headers, strict=True) if _has(status, header))
+    rows = (_Row.of(info, header) for info, header in zip(found, headers, strict=True))
+    wanted = (row for row in rows if status is None or status in row.statuses)
     if as_json:
-        print_json([_facts(info, header, absolute) for info, header in rows])
+        print_json([_facts(row, absolute) for row in wanted])
         return
     empty = True
-    for info, header in rows:
-        click.echo(_line(info, header, absolute))
+    for row in wanted:
+        click.echo(_line(row, absolute))
         empty = False
     if empty:
         which = f"No log with status {status}" if status else "No log"
         click.echo(f"{which} in {log_dir}. `proctor eval` writes there; --log-dir names another folder.")
 
 
-def _has(status: str | None, header: EvalLog | Exception) -> bool:
-    return status is None or (not isinstance(header, Exception) and header.status == status)
+class _Row(NamedTuple):
+    """A file of the list: its header, or why it has none, and how far it is when it has no end."""
+
+    info: EvalLogInfo
+    header: EvalLog | Exception
+    progress: LogProgress | None
+
+    @classmethod
+    def of(cls, info: EvalLogInfo, header: EvalLog | Exception) -> _Row:
+        from proctor.log import log_progress
+
+        if isinstance(header, Exception) or header.status != "started":
+            return cls(info, header, None)
+        try:
+            progress = log_progress(info.name)
+        except Exception as error:  # any bytes may be there now
+            return cls(info, error, None)
+        return cls(info, progress.header, progress if progress.header.status == "started" else None)
+
+    @property
+    def statuses(self) -> tuple[str, ...]:
+        """What the log is called: that of a run which was killed is ``died``, too."""
+        if isinstance(self.header, Exception):
+            return ()
+        died = self.progress is not None and self.progress.alive is False
+        return ("died", self.header.status) if died else (self.header.status,)
 
 
 @log.command("dump", short_help="Print a log as JSON.")
@@ -195,7 +225,8 @@ def _shown(location: str, absolute: bool) -> str:
     return os.path.abspath(location) if absolute else os.path.relpath(location)
 
 
-def _facts(info: EvalLogInfo, header: EvalLog | Exception, absolute: bool) -> dict[str, Any]:
+def _facts(row: _Row, absolute: bool) -> dict[str, Any]:
+    info = row.info
     return {
         "name": _shown(info.name, absolute),
         "type": info.type,
@@ -204,22 +235,25 @@ def _facts(info: EvalLogInfo, header: EvalLog | Exception, absolute: bool) -> di
         "task": info.task,
         "task_id": info.task_id,
         "suffix": info.suffix,
-        **({"status": None} if isinstance(header, Exception) else _state(header)),
+        **({"status": None} if isinstance(row.header, Exception) else _state(row.header, row.progress)),
     }
 
 
-def _state(header: EvalLog) -> dict[str, Any]:
-    """How the evaluation ended, and what its first metric rests on."""
+def _state(header: EvalLog, progress: LogProgress | None) -> dict[str, Any]:
+    """How the evaluation ended, or how far it is and whether it goes on, and what its first metric rests on."""
     from proctor.display import unit_from_log
 
     unit = unit_from_log(header)
     first = next(iter(unit.results), None)
+    total = unit.total if first is None or first.total is None else first.total
     return {
         "status": header.status,
+        "alive": None if progress is None else progress.alive,
+        "recorded": None if progress is None else progress.recorded,
         "model": header.eval.model,
         "metric": None if first is None else {"scorer": first.scorer, "name": first.name, "value": first.value},
         "scored": None if first is None else first.scored,
-        "total": unit.total if first is None or first.total is None else first.total,
+        "total": total if progress is None else progress.planned,
         "partial": unit.partial,
         "outcomes": dict(unit.outcomes),
         "invalidated": header.invalidated,
@@ -227,14 +261,17 @@ def _state(header: EvalLog) -> dict[str, Any]:
     }
 
 
-def _line(info: EvalLogInfo, header: EvalLog | Exception, absolute: bool) -> str:
+def _line(row: _Row, absolute: bool) -> str:
+    info = row.info
     when = datetime.fromtimestamp(info.mtime / 1000).strftime("%Y-%m-%d %H:%M")
-    what = _headline(header) if not isinstance(header, Exception) else "not a log" if info.size else "empty"
+    what = (
+        _headline(row, row.header) if not isinstance(row.header, Exception) else "not a log" if info.size else "empty"
+    )
     line = f"{when}  {what}  {_shown(info.name, absolute)}"
     return line.encode("utf-8", "backslashreplace").decode()  # a lone surrogate can be written, not printed
 
 
-def _headline(header: EvalLog) -> str:
+def _headline(row: _Row, header: EvalLog) -> str:
     """Status, samples that the first metric counts, task, model, that metric: as on the screen at the end of a run."""
     from proctor.display import score_text, unit_from_log
 
@@ -243,5 +280,8 @@ def _headline(header: EvalLog) -> str:
     score, scored = score_text(unit)
     if not score and results is not None:
         scored = f"{results.completed_samples}/{results.total_samples}"
+    if row.progress is not None:
+        of = "" if row.progress.planned is None else f"/{row.progress.planned}"
+        scored = f"{row.progress.recorded}{of}"
     named = " ".join(filter(None, (header.eval.task, unit.label, header.eval.model, score)))
-    return f"{header.status:<9}  {scored:<{_SCORED}}  {named}"
+    return f"{row.statuses[0]:<9}  {scored:<{_SCORED}}  {named}"

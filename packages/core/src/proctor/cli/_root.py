@@ -15,7 +15,7 @@ EXIT_CODES = (
     ("0", "done, sample errors within the threshold included"),
     ("1", "a task was given up: too many errors, a lost store, a spent budget"),
     ("2", "the command or its input makes no sense; nothing was sent"),
-    ("3", "finished with errors over the threshold (--continue-on-fail)"),
+    ("3", "finished with more errors than allowed, or with errors alone"),
     ("130", "interrupted (Ctrl-C)"),
     ("143", "terminated (SIGTERM)"),
 )

@@ -91,6 +91,7 @@ class UnitSnapshot:
         retried: samples that were run again.
         error_examples: the first error of each kind in ``errors``, with its place.
         stalled: why nothing is acknowledged (a full disk), while the unit waits for that to end.
+        next: of a unit that did not come to its end: what to type to go on from its log.
 
     Example:
         >>> from proctor.contracts import UnitSnapshot
@@ -121,6 +122,7 @@ class UnitSnapshot:
     retried: int = 0
     error_examples: Mapping[str, str] = field(default_factory=dict)
     stalled: str = ""
+    next: str = ""
 
     @property
     def partial(self) -> bool:

@@ -17,6 +17,7 @@ from proctor.contracts import (
 )
 
 if TYPE_CHECKING:
+    from proctor.display._advice import stopped_text
     from proctor.display._none import NoneDisplay
     from proctor.display._place import error_place, error_text
     from proctor.display._plain import PlainDisplay, write_line
@@ -48,6 +49,7 @@ __all__ = [
     "rich_display",
     "score_text",
     "stale_metrics",
+    "stopped_text",
     "tokens",
     "unit_from_log",
     "write_line",
@@ -66,6 +68,7 @@ _HOME = {
     "report_text": "_report",
     "score_text": "_report",
     "stale_metrics": "_results",
+    "stopped_text": "_advice",
     "tokens": "_text",
     "unit_from_log": "_results",
     "write_line": "_plain",

@@ -126,6 +126,8 @@ def _rows(unit: UnitSnapshot) -> Iterator[Row]:
     yield Row("tokens", f"{used}, {retries(unit.retries)}" if unit.retries and not unit.retry_cause else used)
     if unit.location:
         yield Row("log", unit.location, kind="log")
+    if unit.next:
+        yield Row("next", unit.next, kind="next")
 
 
 def _told(example: str, error: str, told: str) -> bool:

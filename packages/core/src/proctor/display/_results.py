@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from proctor.contracts import MetricSnapshot, UnitSnapshot
+from proctor.display._advice import next_command
 from proctor.display._place import error_place
 from proctor.schema import own_metadata
 
@@ -49,6 +50,7 @@ def unit_from_log(log: EvalLog, *, retries: int = 0) -> UnitSnapshot:
         error_place=error_place(log.error) if log.error else "",
         label=own_metadata(log.eval).get("label", ""),
         retried=retried,
+        next=next_command(log, outcomes),
     )
 
 

@@ -23,7 +23,7 @@ _REDRAW = 0.1  # seconds: ten times a second at most
 _NARROW = 24  # columns beside the labels
 _LEVELS = {"info": "", "warning": "yellow", "error": "bold red"}
 _ENDINGS = {"done": "green", "error": "bold red", "cancelled": "yellow"}
-_KINDS = {"metric": "bold", "unscored": "yellow", "outcomes": "yellow", "error": "red", "log": "cyan"}
+_KINDS = {"metric": "bold", "unscored": "yellow", "outcomes": "yellow", "error": "red", "log": "cyan", "next": "bold"}
 
 
 class RichDisplay(Display):
@@ -123,7 +123,7 @@ def _print_report(console: Console, item: UnitReport) -> None:
         value = Text(f"{row.value:<{values}}" if row.note else row.value, style=_KINDS.get(row.kind, ""))
         if row.note:
             value.append(f"  {row.note}", style="yellow" if row.kind == "unscored" else "not bold dim")
-        if row.kind == "log" or console.width < labels + _NARROW:
+        if row.kind in ("log", "next") or console.width < labels + _NARROW:
             # A path is copied: it stays in one piece. In a sliver of a window nothing lines up anyway.
             console.print(label + value, soft_wrap=True)
         else:

@@ -55,6 +55,7 @@ class UnitProgress:
         self.location = ""
         self.error = ""
         self.error_place = ""
+        self.next = ""
         self.seconds: float | None = None
         self._allowed: Callable[[], int] | None = None
         self._fill: Callable[[], None] | None = None
@@ -103,6 +104,7 @@ class UnitProgress:
         self.seconds = seconds
         final = unit_from_log(log)
         self.status = final.status
+        self.next = final.next
         self.results = final.results
         self.outcomes = Counter(final.outcomes) or self.outcomes
 
@@ -139,6 +141,7 @@ class UnitProgress:
             error_place=self.error_place,
             label=self.unit.label,
             stalled=self.patience.stalled or "",
+            next=self.next,
         )
 
     def models(self) -> list[Model]:

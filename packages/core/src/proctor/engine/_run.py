@@ -20,7 +20,7 @@ from proctor.concurrency import (
     tend_gates,
 )
 from proctor.contracts import RunEnd, RunRow, RunStart, UnitInfo, UsageError
-from proctor.display import unit_from_log
+from proctor.display import stopped_text, unit_from_log
 from proctor.engine._agenda import Agenda, MakeAgenda
 from proctor.engine._checks import check_log_dir, check_units
 from proctor.engine._emergency import Emergency
@@ -216,7 +216,11 @@ class _Run:
             self._announce()
             stop = anyio.CancelScope()
             try:
-                with stop_signals(self._signalled, stop.cancel), key_signals(self._screen.toggle_samples), stop:
+                with (
+                    stop_signals(self._signalled, stop.cancel, self._unfinished),
+                    key_signals(self._screen.toggle_samples),
+                    stop,
+                ):
                     await self._all_units()
             except BaseExceptionGroup:
                 # What a cancelled sample raised on its way out is in its record; the signal is what ended the run.
@@ -372,6 +376,11 @@ class _Run:
         self._screen.message(
             "Stopping: running samples are recorded as cancelled. The same again stops at once.", "warning"
         )
+
+    def _unfinished(self) -> str:
+        """What to say when the process ends with logs that are not finished."""
+        open_logs = [unit.location for unit in self.progress.units if unit.active and unit.location]
+        return stopped_text(open_logs, in_set=self.agenda.eval_set_id is not None)
 
     def _announce(self) -> None:
         infos = tuple(UnitInfo(unit.id, unit.name, unit.model.name, unit.total) for unit in self.units)

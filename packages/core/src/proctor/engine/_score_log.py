@@ -30,6 +30,8 @@ from proctor.scorer import MetricsSpec, Scorer
 
 __all__ = ["Action", "score", "score_async"]
 
+_KEPT = "Stopped at once. What was graded is kept: the same command goes on from there."
+
 LogPath: TypeAlias = "str | os.PathLike[str] | EvalLogInfo"
 
 
@@ -141,12 +143,13 @@ async def _score(job: ScoreJob, options: RunOptions) -> EvalLog:
             if job.output is None:
                 lease = await to_thread.run_sync(hold_eval_log, job.path)
                 stack.callback(lease.close)
-            elif not job.overwrite:
-                await to_thread.run_sync(check_free, job.output)
             file, header = await to_thread.run_sync(_opened, job.path)
             model, roles = log_models(header, job.model, options)
             with use_models(model, roles):
-                scoring = Scoring(job, options, file, header, _scorers(job, header), model, roles)
+                scorers = _scorers(job, header)
+                if job.output is not None and not job.overwrite:  # what was asked for is looked at first
+                    await to_thread.run_sync(check_free, job.output)
+                scoring = Scoring(job, options, file, header, scorers, model, roles)
                 stack.callback(scoring.close)
                 await _until_signalled(scoring)
             return await to_thread.run_sync(scoring.write)
@@ -165,7 +168,7 @@ async def _until_signalled(scoring: Scoring) -> None:
     stop = anyio.CancelScope()
     done = False
     try:
-        with stop_signals(signals.append, stop.cancel), stop:
+        with stop_signals(signals.append, stop.cancel, lambda: _KEPT), stop:
             await scoring.run()
             done = True
     except BaseExceptionGroup:

@@ -16,15 +16,17 @@ from anyio.lowlevel import current_token
 __all__ = ["key_signals", "stop_signals"]
 
 _SHOW_CURSOR = b"\x1b[?25h"
+_STDERR = 2  # as it is written past buffers, whose locks the interrupted code may hold
 
 
 @contextmanager
-def stop_signals(note: Callable[[int], None], stop: Callable[[], None]) -> Iterator[None]:
+def stop_signals(note: Callable[[int], None], stop: Callable[[], None], last: Callable[[], str]) -> Iterator[None]:
     """Handle SIGINT and SIGTERM in the code inside; outside the main thread nothing is changed.
 
     Args:
         note: called at once with the signal's number, even while something blocks the event loop; it must not wait.
         stop: called in the event loop when that comes to it.
+        last: the last line for a person when the second signal ends the process; it must not wait.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -39,6 +41,8 @@ def stop_signals(note: Callable[[int], None], stop: Callable[[], None]) -> Itera
         if received:
             if sys.stdout.isatty():
                 os.write(sys.stdout.fileno(), _SHOW_CURSOR)
+            with suppress(Exception):  # nothing may keep the process from ending
+                os.write(_STDERR, f"\n{last()}\n".encode("utf-8", "backslashreplace"))
             os._exit(128 + number)
         received = True
         note(number)

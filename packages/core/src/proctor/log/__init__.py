@@ -42,6 +42,7 @@ from proctor.log._spool import ReductionSpool, SampleSpool
 from proctor.log._store import Store, StoreModel, begin_store, store, store_as, use_store
 from proctor.log._summary import summarise
 from proctor.log._transcript import Span, Transcript, begin_transcript, span, span_id, transcript, use_transcript
+from proctor.log._unfinished import LogProgress, log_progress
 from proctor.log._writer import LogWriter
 from proctor.log._zip_read import BadLogError
 from proctor.schema import (
@@ -129,6 +130,7 @@ __all__ = [
     "LogEdit",
     "LogFile",
     "LogIndex",
+    "LogProgress",
     "LogUpdate",
     "LogWriter",
     "LoggerEvent",
@@ -180,6 +182,7 @@ __all__ = [
     "kept_reductions",
     "list_eval_logs",
     "list_spills",
+    "log_progress",
     "missing_log",
     "new_provenance",
     "now_iso",
