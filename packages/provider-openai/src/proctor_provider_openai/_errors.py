@@ -176,20 +176,20 @@ def _spoken(text: str) -> float:
     return sum(float(number) * units[unit.lower()] for number, unit in _SPOKEN.findall(text))
 
 
+_QUOTA = tuple(f"x-ratelimit-{what}-{of}" for of in ("requests", "tokens") for what in ("limit", "remaining", "reset"))
+"""The headers, in the order of the fields of ``RateLimits``."""
+
+
 def rate_limits(headers: Mapping[str, str], now: float | None = None) -> RateLimits | None:
     """The quota in ``x-ratelimit-{limit,remaining,reset}-{requests,tokens}`` headers, or None when there is none.
 
     Resets are durations (``6m0s``, ``12ms``, ``60``); a number so large that it is a time of day, in seconds or
     milliseconds since the epoch, is compared with ``now``.
     """
-    found = [
-        _count(headers.get("x-ratelimit-limit-requests")),
-        _count(headers.get("x-ratelimit-remaining-requests")),
-        _reset(headers.get("x-ratelimit-reset-requests"), now),
-        _count(headers.get("x-ratelimit-limit-tokens")),
-        _count(headers.get("x-ratelimit-remaining-tokens")),
-        _reset(headers.get("x-ratelimit-reset-tokens"), now),
-    ]
+    texts = [headers.get(name) for name in _QUOTA]
+    if not any(texts):  # most servers of one's own; this is asked of every answer
+        return None
+    found = [_reset(text, now) if "-reset-" in name else _count(text) for name, text in zip(_QUOTA, texts, strict=True)]
     if all(value is None for value in found):
         return None
     return RateLimits(*found)  # type: ignore[arg-type]  # counts are ints, resets floats, in the order of the fields

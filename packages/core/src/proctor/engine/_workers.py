@@ -68,8 +68,9 @@ class Workers:
         if number is None:
             shared = unit.connections
             own = None if shared.by_hand else unit.config.max_connections
+            limit = shared.gate.limit
             # A task's own number below the limit that others made for the same credential is still its number.
-            below = own is not None and shared.gate.limit is not None and own < shared.gate.limit
+            below = own is not None and limit is not None and own < limit
             number = own if own is not None and below else shared.samples()
         # One at least, also for a dataset that says it is empty: the worker who finds nothing is what ends the unit.
         return number if unit.total is None else min(number, max(1, unit.total))
