@@ -37,7 +37,15 @@ from proctor.schema import (
 )
 from proctor_testkit import FakeOpenAI, ModelProviderSuite
 
-FAULTS = ["faultless", *(one.id.partition(".")[2] for one in ModelProviderSuite.checks())]
+# Other ways to fail a check, which stands before the two lines.
+VARIANTS = (
+    "inputs__config",
+    "inputs__tools",
+    "no_secret__metadata",
+    "unreachable__secret",
+    "usage_counts__swapped",
+)
+FAULTS = ["faultless", *(one.id.partition(".")[2] for one in ModelProviderSuite.checks()), *VARIANTS]
 STOPS = {"length": "max_tokens", "tool_calls": "tool_calls"}
 
 
@@ -60,7 +68,7 @@ class Wire:
         self.leaked: list[SocketStream] = []
 
     async def post(self, key: str, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
-        stream = self.idle.pop() if self.idle else await self._connected()
+        stream = self.idle.pop() if self.idle else await self._connected(key)
         data = json.dumps(body).encode()
         head = (
             f"POST {self.address.path}/chat/completions HTTP/1.1\r\nhost: {self.address.netloc}\r\n"
@@ -81,11 +89,12 @@ class Wire:
             self.idle.append(stream)
         return answer
 
-    async def _connected(self) -> SocketStream:
+    async def _connected(self, key: str) -> SocketStream:
         try:
             return await anyio.connect_tcp(str(self.address.hostname), int(self.address.port or 0))
         except OSError as error:
-            raise Refused(404, {}) if self.fault == "unreachable" else ConnectionError("unreachable") from error
+            said = f"unreachable with {key}" if self.fault == "unreachable__secret" else "unreachable"
+            raise Refused(404, {}) if self.fault == "unreachable" else ConnectionError(said) from error
 
     async def _answer(self, stream: BufferedByteReceiveStream) -> tuple[int, dict[str, str], bytes]:
         try:
@@ -164,8 +173,10 @@ class FaultyAPI(ModelAPI):
             raise RuntimeError("it never came back")
         self.inside += 1
         alone = self.inside == 1
+        self._harm(input, tools, config)
         try:
-            output = await self._call(self._body(input, tools, tool_choice, config))
+            with anyio.CancelScope(shield=self.fault == "cancel_waiting" and len(self.wires) == 0):
+                output = await self._call(self._body(input, tools, tool_choice, config))
         except anyio.get_cancelled_exc_class():
             self.broken = self.fault == "cancel" or (self.fault == "timeout" and self.calls > 1)
             raise
@@ -177,10 +188,20 @@ class FaultyAPI(ModelAPI):
             input[0].content = "changed"
         return output
 
+    def _harm(self, input: list[ChatMessage], tools: list[ToolInfo], config: Any) -> None:
+        if self.fault == "unblocked":
+            time.sleep(0.3)
+        elif self.fault == "inputs":
+            input.append(input[-1])
+        elif self.fault == "inputs__tools":
+            tools.clear()
+        elif self.fault == "inputs__config":
+            config.temperature = 1.0
+
     async def _call(self, body: dict[str, Any]) -> ModelOutput:
         self.calls += 1
-        if self.fault == "pool":
-            self.limiter = self.limiter or anyio.CapacityLimiter(10)
+        if self.fault == "pool" or (self.fault == "overlap" and self.inside <= 5):
+            self.limiter = self.limiter or anyio.CapacityLimiter(10 if self.fault == "pool" else 1)
             async with self.limiter:
                 status, headers, raw = await self.wire().post(self.key, body)
         else:
@@ -211,6 +232,8 @@ class FaultyAPI(ModelAPI):
             body["tool_choice"] = choice if isinstance(choice, str) else {"function": {"name": choice.name}}
             if self.fault == "tool_choice" and choice == "any":
                 body["tool_choice"] = "auto"
+        if config.temperature is not None and self.fault != "settings":
+            body["temperature"] = config.temperature
         if config.max_tokens:
             body["max_tokens"] = config.max_tokens
         return body
@@ -245,12 +268,15 @@ class FaultyAPI(ModelAPI):
             stop = "stop"
         choice.stop_reason = "end_turn" if self.fault == "stop_reason" and stop == "stop" else stop  # type: ignore[assignment]
         usage = body["usage"]
-        if self.fault != "usage":
-            output.usage = ModelUsage(
-                input_tokens=usage["prompt_tokens"],
-                output_tokens=usage["completion_tokens"],
-                total_tokens=usage["total_tokens"],
-            )
+        asked, said_tokens = usage["prompt_tokens"], usage["completion_tokens"]
+        if self.fault == "usage_counts":
+            asked, said_tokens = 20, 10
+        elif self.fault == "usage_counts__swapped":
+            asked, said_tokens = said_tokens, asked
+        total = asked + (0 if self.fault == "usage" else said_tokens)
+        output.usage = ModelUsage(input_tokens=asked, output_tokens=said_tokens, total_tokens=total)
+        if self.fault == "no_secret__metadata":
+            output.metadata = {"authorization": self.key}
         return output
 
     def _tool_call(self, call: dict[str, Any]) -> ToolCall:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,10 +27,11 @@ class Faulty(ModelAPI):
         if self.fault == "model.generate":
             return ModelOutput.from_content(self.model_name, "")
         output = ModelOutput.from_content(self.model_name, "Hello.")
-        if self.fault == "model.conversation" and len(input) > 1:
+        if self.fault == "model.conversation" and len(input) == 4:
             input[0].content = "changed"
-        if self.fault != "model.usage":
-            output.usage = ModelUsage(input_tokens=3, output_tokens=2, total_tokens=5)
+        asked = sum(len(message.text) for message in input)
+        total = 1 if self.fault == "model.usage" else asked + 2
+        output.usage = ModelUsage(input_tokens=asked, output_tokens=2, total_tokens=total)
         return output
 
     def connection_key(self):
@@ -129,6 +131,17 @@ def test_a_capability_is_one_that_a_check_needs() -> None:
 
         class Misspelt(ModelProviderSuite):
             capabilities = frozenset({"tool"})
+
+
+@pytest.mark.parametrize("given", ["usage", ["usage"], {1}])
+def test_capabilities_are_a_set_of_names(given: Any) -> None:
+    with pytest.raises(TypeError, match=r'Wrong.capabilities is a set of names, such as {"usage"}, but it is'):
+        type("Wrong", (ModelProviderSuite,), {"capabilities": given})
+
+
+def test_expected_failures_have_reasons() -> None:
+    with pytest.raises(TypeError, match=r"Wrong.expected_failures gives each check its reason"):
+        type("Wrong", (ModelProviderSuite,), {"expected_failures": {"model.usage"}})
 
 
 def test_a_check_that_hangs_fails_and_what_is_a_must_is_named(pytester: pytest.Pytester) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from proctor_testkit._openai_server import FakeOpenAI, Garbled, WaitForm
     from proctor_testkit._sandbox_suite import SandboxSuite
     from proctor_testkit._scripted_server import FakeRequest
-    from proctor_testkit._suite import Check, Suite, check
+    from proctor_testkit._suite import Check, Needed, Suite, check
     from proctor_testkit.kube import FakeKubernetes, KubeRequest
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "KubeRequest",
     "LogStoreSuite",
     "ModelProviderSuite",
+    "Needed",
     "ObserverSuite",
     "OutsideNetworkError",
     "ProxiedRequest",
@@ -56,6 +57,7 @@ _HOME = {
     "KubeRequest": "kube",
     "LogStoreSuite": "_log_store_suite",
     "ModelProviderSuite": "_model_suite",
+    "Needed": "_suite",
     "ObserverSuite": "_observer_suite",
     "OutsideNetworkError": "_network",
     "ProxiedRequest": "_fault_proxy",

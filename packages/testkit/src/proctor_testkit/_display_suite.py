@@ -20,7 +20,7 @@ from proctor.dataset import Sample
 from proctor.scorer import includes
 from proctor_testkit._component import record_and_args
 from proctor_testkit._display_runs import ODD_TEXTS, UNITS, at, ended, moments
-from proctor_testkit._suite import Suite, check
+from proctor_testkit._suite import Needed, Suite, check
 
 __all__ = ["DisplaySuite"]
 
@@ -46,6 +46,7 @@ class DisplaySuite(Suite):
     """
 
     kind = "display"
+    needed = (Needed("display", 'display = "acme"', unless="screen"),)
     display: ClassVar[str]
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Protocol
 
@@ -11,10 +11,17 @@ import pytest
 from proctor import plugins
 from proctor.contracts import ModelAPI, ModelProvider
 from proctor.model import ChatMessage, ChatMessageUser, GenerateConfig, Model, ModelOutput, get_model
-from proctor.schema import ToolChoice, ToolInfo
-from proctor_testkit._suite import Suite
+from proctor.schema import ToolChoice, ToolInfo, ToolParam, ToolParams
+from proctor_testkit._held_server import HeldServer
+from proctor_testkit._suite import Needed, Suite
 
-__all__ = ["FakeServer", "ModelChecks"]
+__all__ = ["WEATHER", "FakeServer", "ModelChecks", "leaves"]
+
+WEATHER = ToolInfo(
+    name="weather",
+    description="Looks up the weather of a city.",
+    parameters=ToolParams(properties={"city": ToolParam(type="string", description="Its name.")}, required=["city"]),
+)
 
 
 class FakeServer(Protocol):
@@ -40,6 +47,10 @@ class ModelChecks(Suite):
     """The fixtures and helpers; see ``ModelProviderSuite``."""
 
     kind = "model provider"
+    needed = (
+        Needed("model", 'model = "acme/small-1"'),
+        Needed("server", "a fixture that yields a FakeOpenAI, or your own ScriptedServer", capability="server"),
+    )
 
     model: ClassVar[str]
     model_args: ClassVar[Mapping[str, Any]] = {}
@@ -59,7 +70,9 @@ class ModelChecks(Suite):
         return None
 
     @asynccontextmanager
-    async def made(self, server: FakeServer | None, config: GenerateConfig | None = None) -> AsyncIterator[Model]:
+    async def made(
+        self, server: HeldServer | FakeServer | None, config: GenerateConfig | None = None
+    ) -> AsyncIterator[Model]:
         """The model under test, closed at the end."""
         address: dict[str, Any] = {} if server is None else {"base_url": server.base_url, "api_key": self.api_key}
         model = get_model(self.model, config=config or GenerateConfig(), memoize=False, **address, **self.model_args)
@@ -86,3 +99,32 @@ class ModelChecks(Suite):
     ) -> ModelOutput:
         """One call of the provider itself, with tools."""
         return await api.generate(list(messages), list(tools), tool_choice, GenerateConfig())
+
+    def body(self, server: FakeServer, number: int) -> Any:
+        """The body of a request that ``server`` was asked, as the provider wrote it."""
+        assert number < len(server.requests), (
+            f"the provider sent {len(server.requests)} requests that are in `server.requests`, not {number + 1}"
+        )
+        request = server.requests[number]
+        assert hasattr(request, "body"), (
+            "each element of the fake server's `requests` has a `body`, the JSON of the request as it came in "
+            f"(proctor_testkit.FakeRequest is such an element), but this is a {type(request).__name__}: {request!r}"
+        )
+        return request.body
+
+    def keeps_secret(self, text: str, where: str) -> None:
+        """The credential is not in ``text``, which is what ``where`` says."""
+        assert not self.api_key or self.api_key not in text, f"the credential is in {where}: it must be shown nowhere"
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """All texts, numbers and names of members of a body."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from leaves(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from leaves(item)
+    else:
+        yield value

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 import threading
+import traceback
 from typing import Any
 
 import anyio
@@ -37,7 +38,10 @@ class FaultChecks(ModelChecks):
             kind = model.api.classify(raised.value).kind
             await model.api.aclose()
 
-        assert kind == "transient"
+        assert kind == "transient", (
+            f"nobody listened, which may be over soon: classify({raised.value!r}) gives `transient`, not `{kind}`"
+        )
+        self.keeps_secret("".join(traceback.format_exception(raised.value)), "the error of a service out of reach")
 
     @check("model.not_logged", needs="server")
     async def test_its_credential_is_in_no_log(self, server: FakeServer, caplog: pytest.LogCaptureFixture) -> None:
@@ -51,7 +55,7 @@ class FaultChecks(ModelChecks):
 
         assert not self.api_key or self.api_key not in caplog.text
 
-    @check("model.loops", needs="server")
+    @check("model.loops", needs="server", seconds=120.0)
     def test_a_model_serves_one_loop_after_another(self, server: FakeServer, anyio_backend: str) -> None:
         model = get_model(self.model, memoize=False, base_url=server.base_url, api_key=self.api_key, **self.model_args)
         said: list[str] = []

@@ -7,13 +7,14 @@ from typing import ClassVar
 from proctor_testkit._model_call_checks import CallChecks
 from proctor_testkit._model_checks import FakeServer
 from proctor_testkit._model_fault_checks import FaultChecks
+from proctor_testkit._model_loop_checks import LoopChecks
 from proctor_testkit._model_tool_checks import ToolChecks
 from proctor_testkit._model_wire_checks import WireChecks
 
 __all__ = ["FakeServer", "ModelProviderSuite"]
 
 
-class ModelProviderSuite(CallChecks, WireChecks, ToolChecks, FaultChecks):
+class ModelProviderSuite(CallChecks, LoopChecks, WireChecks, ToolChecks, FaultChecks):
     """What every model provider must do. A subclass sets ``model``, and ``server`` when it talks over a network.
 
     Attributes:

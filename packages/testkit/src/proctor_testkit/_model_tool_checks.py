@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from proctor.model import ChatMessage, ChatMessageAssistant, ChatMessageTool, ChatMessageUser
-from proctor.schema import ToolCall, ToolFunction, ToolInfo, ToolParam, ToolParams
-from proctor_testkit._model_checks import FakeServer, ModelChecks
+from proctor.schema import ToolCall, ToolFunction, ToolInfo
+from proctor_testkit._model_checks import WEATHER, FakeServer, ModelChecks, leaves
 from proctor_testkit._suite import check
 
 __all__ = ["ToolChecks"]
 
-WEATHER = ToolInfo(
-    name="weather",
-    description="Looks up the weather of a city.",
-    parameters=ToolParams(properties={"city": ToolParam(type="string", description="Its name.")}, required=["city"]),
-)
 CLOCK = ToolInfo(name="clock", description="Tells the time.")
 QUESTION = ChatMessageUser(content="How is the weather in Bern?")
 THOUGHTS = 'First:  two\tspaces\nand a line,\u2028then é 語 😀 \\ and "quotes"'
@@ -33,7 +27,7 @@ class ToolChecks(ModelChecks):
         async with self.made(server) as model:
             output = await self.converse(model.api, [QUESTION], [WEATHER, CLOCK])
 
-        offered = set(_texts(server.requests[0].body))
+        offered = set(leaves(self.body(server, 0)))
         assert {WEATHER.name, WEATHER.description, CLOCK.name, "city", "Its name."} <= offered
         [call] = output.choices[0].message.tool_calls or []
         assert (call.function, call.arguments) == ("weather", {"city": "Bern", "days": 2})
@@ -65,7 +59,7 @@ class ToolChecks(ModelChecks):
             output = await self.converse(model.api, messages, [WEATHER])
 
         assert output.completion
-        sent = list(_texts(server.requests[0].body))
+        sent = [text for text in leaves(self.body(server, 0)) if isinstance(text, str)]
         for city, result in (("Bern", "12 degrees"), ("Rome", "28 degrees")):
             assert sent.count(f"call_{city}") >= 2, "the call and its result name each other"
             assert any(result in text for text in sent)
@@ -77,7 +71,7 @@ class ToolChecks(ModelChecks):
             for choice in ("auto", "any", ToolFunction(name="weather")):
                 await self.converse(model.api, [QUESTION], [WEATHER, CLOCK], choice)
 
-        bodies = [json.dumps(request.body, sort_keys=True) for request in server.requests]
+        bodies = [json.dumps(self.body(server, number), sort_keys=True) for number in range(3)]
         assert len(set(bodies)) == 3, "each choice is told to the service in its own way"
 
     @check("model.reasoning", needs="server reasoning")
@@ -91,20 +85,7 @@ class ToolChecks(ModelChecks):
             await self.converse(model.api, [question, said, more])
             await self.converse(model.api, [question, stored, more])
 
-        _, direct, from_log = (request.body for request in server.requests)
+        direct, from_log = self.body(server, 1), self.body(server, 2)
         assert any(part.type == "reasoning" for part in said.content if not isinstance(part, str))
-        assert {THOUGHTS, *map(str, self.reasoning_proof.values())} <= set(_texts(direct)), "byte for byte"
+        assert {THOUGHTS, *map(str, self.reasoning_proof.values())} <= set(leaves(direct)), "byte for byte"
         assert from_log == direct, "also from a message that was in a log"
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """All texts of a body, names of members among them."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            yield name
-            yield from _texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)

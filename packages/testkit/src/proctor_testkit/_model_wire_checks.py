@@ -8,7 +8,8 @@ from email.utils import format_datetime
 import pytest
 
 from proctor.contracts import CallRecord, Retry, current_call
-from proctor_testkit._model_checks import FakeServer, ModelChecks
+from proctor.model import GenerateConfig
+from proctor_testkit._model_checks import FakeServer, ModelChecks, leaves
 from proctor_testkit._suite import check
 
 __all__ = ["WireChecks"]
@@ -102,3 +103,13 @@ class WireChecks(ModelChecks):
 
         assert isinstance(record.request, dict)
         assert self.api_key is None or self.api_key not in f"{record.request} {record.response} {record.headers}"
+
+    @check("model.settings", level="should", needs="server")
+    async def test_settings_reach_the_service(self, server: FakeServer) -> None:
+        async with self.made(server) as model:
+            await self.ask(model.api, GenerateConfig(temperature=0.25))
+
+        assert 0.25 in set(leaves(self.body(server, 0))), (
+            "temperature=0.25 of the GenerateConfig is nowhere in the request: a setting that is dropped in silence "
+            "gives results that are not what they say"
+        )

@@ -17,7 +17,7 @@ from proctor import plugins
 from proctor.contracts import Observer, ObserverProvider, RunEnd, RunStart, SampleEnd, TaskEnd, TaskStart, UnitInfo
 from proctor_testkit._component import record_and_args
 from proctor_testkit._observer_probe import METHODS, Event, recorded_run, run_task, tell
-from proctor_testkit._suite import Suite, check
+from proctor_testkit._suite import Needed, Suite, check
 
 __all__ = ["ObserverSuite"]
 
@@ -49,6 +49,7 @@ class ObserverSuite(Suite):
     """
 
     kind = "observer"
+    needed = (Needed("observer", 'observer = "acme"', unless="spec"),)
     observer: ClassVar[str]
 
     @classmethod

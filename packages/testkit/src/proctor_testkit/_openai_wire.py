@@ -31,8 +31,10 @@ def answer(
         finish: the finish reason; by default ``tool_calls`` with calls, else ``stop``.
         refusal: the words of a refusal.
         logprobs: tokens and their log probabilities.
-        usage: of ``prompt``, ``completion``, ``cached``, ``written`` (to the cache) and ``reasoning`` token counts.
+        usage: of ``prompt``, ``completion``, ``cached``, ``written`` (to the cache) and ``reasoning`` token counts;
+            ``input`` and ``output`` are other names of the first two, which every fake of the kit understands.
     """
+    counts = {{"input": "prompt", "output": "completion"}.get(name, name): n for name, n in (usage or {}).items()}
     return {
         "text": text,
         "calls": [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in calls],
@@ -40,7 +42,7 @@ def answer(
         "finish": finish or ("tool_calls" if calls else "stop"),
         "refusal": refusal,
         "logprobs": list(logprobs),
-        "usage": {"prompt": 20, "completion": 10, "cached": 0, "written": 0, "reasoning": 0, **(usage or {})},
+        "usage": {"prompt": 20, "completion": 10, "cached": 0, "written": 0, "reasoning": 0, **counts},
     }
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from proctor import plugins
 from proctor.contracts import SandboxDriver, SandboxEnvironment, SandboxProvider
-from proctor_testkit._suite import Suite
+from proctor_testkit._suite import Needed, Suite
 
 __all__ = ["TICKS", "DriverOpener", "SandboxChecks", "driver_of"]
 
@@ -35,6 +35,7 @@ class SandboxChecks(Suite):
     """The fixtures and helpers; see ``SandboxSuite``."""
 
     kind = "sandbox"
+    needed = (Needed("provider", 'provider = "acme", the name of its record'),)
     provider: ClassVar[str]
     config: ClassVar[Any] = None
     patience: ClassVar[float] = 2.0

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 import pytest
 
 from proctor.contracts import LogSink, LogStore
-from proctor_testkit._suite import Suite
+from proctor_testkit._suite import Needed, Suite
 
 __all__ = ["Failing", "Lapse", "Opener", "StoreChecks", "Torn"]
 
@@ -24,6 +24,13 @@ class StoreChecks(Suite):
     """The fixtures; see ``LogStoreSuite``."""
 
     kind = "log store"
+    needed = (
+        Needed("store", "a fixture that returns an empty log store"),
+        *(
+            Needed(name, f"a fixture as LogStoreSuite.{name} describes it", capability=capability)
+            for name, capability in (("opener", "processes"), ("torn", "torn"), ("failing", "failing"))
+        ),
+    )
 
     @pytest.fixture
     def store(self) -> LogStore:
