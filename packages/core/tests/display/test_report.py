@@ -260,3 +260,63 @@ def test_a_lone_standard_error_is_still_shown() -> None:
         "stderr": EvalMetric(name="stderr", value=0.1),
     }
     assert [(metric.name, metric.stderr) for metric in unit_from_log(log).results] == [("std", None), ("stderr", None)]
+
+
+def grouped_metric(name: str, inner: str, value: float, counts: dict[str, int] | None, **params: object) -> EvalMetric:
+    given = {"metric": {"type": "metric", "name": inner, "params": {}}, "group_key": "g", **params}
+    metadata = None if counts is None else {"proctor": counts}
+    return EvalMetric(name=name, value=value, group="grouped", params=given, metadata=metadata)
+
+
+def shown(metrics: dict[str, EvalMetric]) -> list[str]:
+    log = a_log()
+    assert log.results is not None
+    log.results.metadata = {"proctor": {"outcomes": OUTCOMES, "partial": {"match": {"error:OSError": 1}}}}
+    log.results.scores[0].metrics = metrics
+    return [line.strip() for line in report_text([unit_from_log(log)])[1 : 1 + len(metrics)]]
+
+
+def test_groups_have_counts_of_their_own_and_their_standard_errors_beside_them() -> None:
+    lines = shown(
+        {
+            "accuracy": EvalMetric(name="accuracy", value=0.75),
+            "x": grouped_metric("x", "accuracy", 0.5, {"scored": 4, "planned": 4}),
+            "x2": grouped_metric("x2", "accuracy", 1.0, {"scored": 2, "planned": 3}),
+            "y": grouped_metric("y", "accuracy", 1.0, {"scored": 1, "planned": 1, "missing_epochs": 1}),
+            "x3": grouped_metric("x", "stderr", 0.25, {"scored": 4, "planned": 4}),
+            "x22": grouped_metric("x2", "stderr", 0.0, {"scored": 2, "planned": 3}),
+        }
+    )
+    assert lines[:4] == [
+        "accuracy      0.750          partial: 8 / 10 scored (OSError 1)",
+        "accuracy[x]   0.500 ± 0.250  4 / 4 scored",
+        "accuracy[x2]  1.000 ± 0.000  partial: 2 / 3 scored",
+        "accuracy[y]   1.000          partial: 1 / 1 scored (missing epochs 1)",
+    ]
+
+
+def test_where_the_count_of_a_group_is_not_known_none_is_shown() -> None:
+    assert shown(
+        {
+            "x": grouped_metric("x", "stderr", 0.5, None),
+            "y": grouped_metric("y", "stderr", 0.5, {"scored": 4}),
+        }
+    ) == ["stderr[x]  0.500", "stderr[y]  0.500  4 scored"]
+
+
+def test_the_mean_of_groups_has_no_standard_error() -> None:
+    lines = shown(
+        {
+            "all": grouped_metric("all", "mean", 0.5, None, all="groups"),
+            "all2": grouped_metric("all", "stderr", 0.25, None, all="groups"),
+        }
+    )
+    assert lines == ["mean[all]    0.500", "stderr[all]  0.250"]
+
+
+def test_groups_by_two_fields_are_told_apart() -> None:
+    metrics = {
+        "x": grouped_metric("x", "mean", 0.5, None),
+        "x2": grouped_metric("x", "mean", 0.25, None, group_key="h"),
+    }
+    assert shown(metrics) == ["mean[g=x]  0.500", "mean[h=x]  0.250"]

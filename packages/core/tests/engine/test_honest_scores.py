@@ -11,8 +11,11 @@ from engine_runs import answers
 from proctor import Task
 from proctor.contracts import UsageError
 from proctor.dataset import IterableDataset, Sample
+from proctor.display import unit_from_log
+from proctor.engine import recompute_metrics
 from proctor.schema import EvalLog
-from proctor.scorer import includes, match
+from proctor.scorer import accuracy, grouped, includes, match, stderr
+from proctor.solver import Generate, Solver, TaskState, solver
 
 Run = Callable[..., list[EvalLog]]
 
@@ -42,3 +45,37 @@ def test_samples_that_come_one_by_one_stay_unscored(run: Run) -> None:
     [log] = run(Task(dataset=IterableDataset(make), scorer=includes()), model=answers())
     assert log.results is not None
     assert math.isnan(log.results.scores[0].metrics["accuracy"].value)
+
+
+def test_a_group_counts_the_samples_that_it_lost_and_no_others(run: Run) -> None:
+    samples = [
+        Sample(id=place, input=f"What is {place}?", target=str(place), metadata={"g": "ab"[place % 2]})
+        for place in range(6)
+    ]
+
+    @solver
+    def shaky() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            if state.sample_id == 3:
+                raise OSError("lost")
+            return await generate(state)
+
+        return solve
+
+    task = Task(
+        dataset=samples,
+        solver=shaky(),
+        scorer=includes(),
+        metrics=[accuracy(), grouped(accuracy(), "g"), grouped(stderr(), "g")],
+        epochs=2,
+    )
+    [log] = run(task, model=answers(), fail_on_error=False)
+    assert [(one.name, one.scored, one.total, one.partial) for one in unit_from_log(log).results] == [
+        ("accuracy", 5, 6, True),
+        ("accuracy[a]", 3, 3, False),
+        ("accuracy[b]", 2, 3, True),
+        ("accuracy[all]", 5, 6, True),
+    ]
+    again = recompute_metrics(log.location)
+    assert again.results is not None and log.results is not None
+    assert again.results.scores == log.results.scores

@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from proctor.scorer import (
     SampleScore,
     Score,
     Scorer,
+    ScoreReducer,
     accuracy,
     answer,
     bootstrap_stderr,
@@ -30,8 +31,10 @@ from proctor.scorer import (
     includes,
     match,
     mean,
+    mean_score,
     metric,
     mode_score,
+    score_reducer,
     scorer,
     scorer_names,
     std,
@@ -161,6 +164,8 @@ def assert_same(mine: Any, logged: Any, path: str) -> None:
     if path.endswith(("/bootstrap_stderr/value", "length_score/params")):
         return  # drawn at random there; the argument of a scorer that only the logged run has
     if isinstance(logged, dict):
+        if isinstance(mine.get("metadata"), dict) and "metadata" not in logged:
+            mine = {key: value for key, value in mine.items() if key != "metadata"}  # our own counts
         assert list(mine) == list(logged) or set(mine) == set(logged), path
         for key, value in logged.items():
             where = f"{path}/{logged['name']}/{key}" if key == "params" and "scorer" in logged else f"{path}/{key}"
@@ -303,8 +308,13 @@ def test_a_key_that_some_scores_lack_is_unscored_there() -> None:
 
 
 def test_metrics_of_keys_need_dicts() -> None:
-    with pytest.raises(UsageError, match="return a dict"):
-        build(made({"a": [mean()]}), [[1]])
+    builder = ResultsBuilder([made([{"a": [mean()]}, mean()]), made([mean()], "other")])
+    builder.add(1, 1, {"mine": Score(value=1), "other": Score(value=1)})
+    whole, key, other = builder.results(1, 1).scores
+    assert (values_of(whole), values_of(key), values_of(other)) == ({"mean": 1.0}, {}, {"mean": 1.0})
+    [failure] = builder.failures
+    assert (failure.score, failure.metric) == ("a", "mean")
+    assert "return a dict" in failure.reason
 
 
 def test_the_tasks_metrics_take_the_place_of_the_scorers() -> None:
@@ -347,15 +357,67 @@ def test_scores_of_a_function_metric_may_hold_what_no_pickle_can() -> None:
     assert values_of(builder.results(100, 100).scores[0]) == {"count": 100.0}
 
 
-def test_a_failing_metric_is_named_at_the_end_and_does_not_stop_samples() -> None:
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
+        (lambda: "hello", "it gave 'hello', which is no number"),
+        (lambda: {"a": [1]}, "it gave [1], which is no number"),
+    ],
+)
+def test_a_failing_metric_is_named_and_the_others_stand(result: Callable[[], Any], reason: str) -> None:
     @metric
     def broken() -> Metric:
-        return lambda scores: 1 / 0
+        return lambda scores: result()
 
-    with pytest.raises(UsageError, match="metric broken of the scorer mine failed: division by zero"):
-        build(made([accuracy(), broken()]), [["C"]])
-    with pytest.raises(UsageError, match=r"grouped of the scorer mine failed: .*'nope'"):
-        build(made([grouped(mean(), "nope")]), [["C"], ["I"]])
+    builder = ResultsBuilder([made([broken(), accuracy()]), made([mean()], "other")])
+    builder.add(1, 1, {"mine": Score(value="C"), "other": Score(value=0.5)})
+    results = builder.results(1, 1)
+    assert [values_of(row) for row in results.scores] == [{"accuracy": 1.0}, {"mean": 0.5}]
+    assert results.headline is not None and results.headline.metric == "accuracy"
+    assert results.metadata == {
+        "proctor": {
+            "failed_metrics": [
+                {"scorer": "mine", "score": "mine", "metric": "broken", "reducer": None, "reason": reason}
+            ]
+        }
+    }
+
+
+def test_scores_that_no_reducer_takes_leave_other_reducers_alone() -> None:
+    @score_reducer
+    def picky() -> ScoreReducer:
+        def reduce(scores: list[Score]) -> Score:
+            raise ValueError("not these")
+
+        return reduce
+
+    builder = ResultsBuilder([made([mean()])], reducers=[picky(), mean_score()], epochs=2)
+    for epoch in (1, 2):
+        builder.add(1, epoch, {"mine": Score(value=1)})
+    assert [values_of(row) for row in builder.results(2, 2).scores] == [{}, {"mean": 1.0}]
+    [failure] = builder.failures
+    assert (failure.metric, failure.reducer) == ("mean", "picky")
+    assert failure.reason == "ValueError: not these (while the epochs of sample 1 were reduced for the scorer mine)"
+
+
+def test_each_group_counts_its_own_samples() -> None:
+    values = [["C", "C"], ["I", ...], [..., ...], [NAN, NAN], ["C", NAN], ["C", "C"]]
+    (row,) = build(made([accuracy(), grouped(accuracy(), "g")]), values)
+    counts = {key: (one.metadata or {}).get("proctor") for key, one in row.metrics.items()}
+    assert counts == {
+        "accuracy": None,
+        "a": {"scored": 2, "planned": 3, "missing_epochs": 1},
+        "b": {"scored": 2, "planned": 3, "missing_epochs": 1},
+        "all": {"scored": 4, "planned": 6, "missing_epochs": 2},
+    }
+
+
+def test_of_a_group_whose_samples_were_not_all_seen_nobody_says_how_many_were_planned() -> None:
+    builder = ResultsBuilder([made([grouped(accuracy(), "g")])])
+    builder.add(1, 1, {"mine": Score(value="C")}, {"g": "a"})
+    [row] = builder.results(2, 1).scores
+    assert row.metrics["a"].metadata == {"proctor": {"scored": 1}}
 
 
 def test_names_are_unique_and_short() -> None:

@@ -155,14 +155,18 @@ def edit_score_command(
 @click.command("recompute", short_help="Compute the metrics of a log anew.")
 @click.argument("path")
 @_JSON
-def recompute_command(path: str, as_json: bool) -> None:
-    """Compute the metrics of the log at PATH anew, from the scores that its samples have."""
+def recompute_command(path: str, as_json: bool) -> int:
+    """Compute the metrics of the log at PATH anew, from the scores that its samples have.
+
+    An evaluation that failed for want of a metric is a success once all are there; while one is not, exit code 1.
+    """
+    from proctor.display import failed_metrics
     from proctor.engine import recompute_metrics
 
-    _show(lambda: recompute_metrics(path), path, as_json)
+    return 1 if failed_metrics(_show(lambda: recompute_metrics(path), path, as_json)) else 0
 
 
-def _show(change: Callable[[], EvalLog], path: str, as_json: bool) -> None:
+def _show(change: Callable[[], EvalLog], path: str, as_json: bool) -> EvalLog:
     from proctor.cli._summary import log_facts
     from proctor.cli._warnings import plain_warnings
 
@@ -172,6 +176,7 @@ def _show(change: Callable[[], EvalLog], path: str, as_json: bool) -> None:
         print_json(log_facts(header))
     else:
         print_report([header])
+    return header
 
 
 COMMANDS = (edit_command, invalidate_command, edit_score_command, recompute_command)

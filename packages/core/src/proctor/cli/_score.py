@@ -49,7 +49,7 @@ def _run(
     **given: Any,
 ) -> int:
     from proctor.cli._summary import summary_facts
-    from proctor.display import unit_from_log
+    from proctor.display import failed_metrics, unit_from_log
     from proctor.engine import ErrorPolicy, ScoringStopped, score
     from proctor.scorer import declared_metrics
 
@@ -82,6 +82,8 @@ def _run(
     failed = shown.outcomes.get("unscored:scoring_failed", 0)
     limit = options.get("fail_on_error")
     code = _PARTLY if ErrorPolicy(True if limit is None else limit).exceeded(failed, shown.total) else 0
+    if failed_metrics(header):
+        code = 1
     if as_json:
         print_json(summary_facts([header], code))
     else:

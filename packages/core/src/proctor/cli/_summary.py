@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from proctor.cli._estimate import estimate_facts
 from proctor.cli._output import unit_facts
-from proctor.display import UnitSnapshot, stale_metrics, unit_from_log
+from proctor.display import UnitSnapshot, failed_metrics, stale_metrics, unit_from_log
 
 if TYPE_CHECKING:
     from proctor.engine import Unit, UnitEstimate
@@ -66,6 +66,7 @@ def log_facts(log: EvalLog) -> dict[str, Any]:
         "partial": unit.partial,
         "outcomes": dict(unit.outcomes),
         "invalidated": log.invalidated,
+        "failed_metrics": failed_metrics(log),
         "stale_metrics": stale_metrics(log),
         "input_tokens": unit.input_tokens,
         "output_tokens": unit.output_tokens,

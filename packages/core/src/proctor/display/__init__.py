@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from proctor.display._place import error_place, error_text
     from proctor.display._plain import PlainDisplay, write_line
     from proctor.display._report import report_text, score_text
-    from proctor.display._results import stale_metrics, unit_from_log
+    from proctor.display._results import failed_metrics, stale_metrics, unit_from_log
     from proctor.display._rich import RichDisplay
     from proctor.display._text import duration, plural, tokens
     from proctor.display._waits import operation_text
@@ -41,6 +41,7 @@ __all__ = [
     "duration",
     "error_place",
     "error_text",
+    "failed_metrics",
     "none_display",
     "operation_text",
     "plain_display",
@@ -67,6 +68,7 @@ _HOME = {
     "plural": "_text",
     "report_text": "_report",
     "score_text": "_report",
+    "failed_metrics": "_results",
     "stale_metrics": "_results",
     "stopped_text": "_advice",
     "tokens": "_text",

@@ -142,9 +142,11 @@ def _metric_row(metric: MetricSnapshot, with_scorer: bool) -> Row:
     value = number(metric.value) + ("" if metric.stderr is None else f" ± {number(metric.stderr)}")
     if metric.scored == 0 and metric.value != metric.value:
         value = "none"
-    if metric.scored is None or metric.total is None:
+    if metric.scored is None:
         return Row(label, value, kind="metric")
-    scored = f"{metric.scored:,} / {metric.total:,} scored"
+    # Of a group it is not always known how many samples were planned.
+    of = "" if metric.total is None else f" / {metric.total:,}"
+    scored = f"{metric.scored:,}{of} scored"
     if not metric.partial:
         return Row(label, value, scored, "metric")
     why = counts({_reason(kind): count for kind, count in metric.missing.items()})

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from proctor.contracts import MetricSnapshot, UnitSnapshot
 from proctor.display._advice import next_command
 from proctor.display._place import error_place
+from proctor.display._shown_metric import shown_metrics
 from proctor.schema import own_metadata
 
 if TYPE_CHECKING:
     from proctor.contracts import UnitStatus
     from proctor.schema import EvalLog, EvalResults, EvalScore
 
-__all__ = ["stale_metrics", "unit_from_log"]
+__all__ = ["failed_metrics", "stale_metrics", "unit_from_log"]
 
 _STATUS: Mapping[str, UnitStatus] = {"success": "done", "error": "error", "cancelled": "cancelled"}
-_STDERR = ("stderr", "bootstrap_stderr")
 
 
 def unit_from_log(log: EvalLog, *, retries: int = 0) -> UnitSnapshot:
@@ -67,6 +67,12 @@ def stale_metrics(log: EvalLog) -> list[str]:
     return [str(name) for name in found] if isinstance(found, list) else []
 
 
+def failed_metrics(log: EvalLog) -> list[dict[str, Any]]:
+    """Metrics that could not be computed: ``scorer``, ``score``, ``metric``, ``reducer`` and ``reason`` of each."""
+    found = own_metadata(log.results).get("failed_metrics") if log.results is not None else None
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
 def _metrics(log: EvalLog) -> Iterator[MetricSnapshot]:
     if log.results is None:
         return
@@ -99,26 +105,24 @@ def _planned(log: EvalLog, results: EvalResults, score: EvalScore) -> int:
 def _score_metrics(
     score: EvalScore, planned: int, missing: Mapping[str, int], show_reducer: bool
 ) -> Iterator[MetricSnapshot]:
-    errors = [metric for metric in score.metrics.values() if metric.name in _STDERR]
-    others = {key: metric for key, metric in score.metrics.items() if metric.name not in _STDERR}
-    # A standard error belongs to the mean of the scores, which `accuracy` and `mean` both are.
-    of = next((key for key, metric in others.items() if metric.name in ("accuracy", "mean")), None)
-    known = score.scored_samples is None or score.scored_samples > 1  # one score tells nothing of its spread
-    for key, metric in (others or score.metrics).items():
-        label = key if metric.group is None else f"{metric.group}[{key}]"
+    own = (score.metadata or {}).get("proctor")
+    of_row = {**missing, **(_counts(own.get("missing")) if isinstance(own, dict) else {})}
+    for shown, error in shown_metrics(score.metrics):
+        counts = shown.counts
+        scored = score.scored_samples if counts is None else counts.get("scored")
+        known = scored is None or scored > 1  # one score tells nothing of its spread
+        total = planned if counts is None else counts.get("planned")
+        why = of_row if counts is None else {kind: counts[kind] for kind in ("missing_epochs",) if kind in counts}
         yield MetricSnapshot(
             scorer=score.name if score.name == score.scorer else f"{score.scorer}:{score.name}",
-            name=label,
-            value=metric.value,
-            stderr=errors[0].value if errors and key == of and known else None,
-            scored=score.scored_samples,
-            total=planned if score.scored_samples is not None else None,
+            name=shown.label,
+            value=shown.metric.value,
+            stderr=error.metric.value if error is not None and known else None,
+            scored=scored,
+            total=None if scored is None else total,
             reducer=score.reducer if show_reducer else None,
-            missing=missing if score.scored_samples is not None else {},
+            missing={} if scored is None else why,
         )
-    if others and of is None:
-        for metric in errors:
-            yield MetricSnapshot(scorer=score.name, name=metric.name, value=metric.value)
 
 
 def _outcomes(log: EvalLog) -> dict[str, int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from proctor.contracts import UsageError
+from proctor.engine._failed_metrics import ending_without_metrics, settle_metrics
 from proctor.engine._load import learn_components
 from proctor.log import (
     EvalLogInfo,
@@ -225,13 +226,14 @@ def recomputed(file: LogFile, log: EvalLog, edited: SampleSpool | None = None) -
     log.results = former.model_copy()
     own: dict[str, Any] = dict(own_metadata(former))
     own.pop("stale", None)
+    ending = ending_without_metrics(log)
     if missing or not scorers:
         if former.scores:
             own["stale"] = missing or ["the log declares no scorers"]
         spool.close()
         kept = None
     else:
-        fresh = builder.results(outcomes.recorded, outcomes.completed)
+        fresh = builder.results(max(planned, outcomes.recorded), outcomes.completed)
         others = [row for row in former.scores if row.scorer not in names]
         if others:  # scores that somebody added without a scorer
             own["stale"] = list(dict.fromkeys(row.scorer for row in others))
@@ -242,6 +244,8 @@ def recomputed(file: LogFile, log: EvalLog, edited: SampleSpool | None = None) -
         kept = spool
     log.results.metadata = {**(former.metadata or {}), "proctor": own}
     outcomes.complete(log.results, planned)
+    if kept is not None:
+        settle_metrics(log, builder.failures, ending)
     return kept
 
 

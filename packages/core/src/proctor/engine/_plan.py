@@ -18,7 +18,7 @@ from proctor.engine._sandboxes import picked_up
 from proctor.engine._task import Epochs, Task, task_info
 from proctor.engine._unit import Unit
 from proctor.model import GenerateConfig, Model, check_base_url, generation_settings, get_model, make_model, use_models
-from proctor.scorer import Scorer, check_reducers, check_targets, create_reducers, eval_scorers
+from proctor.scorer import Scorer, check_fields, check_reducers, check_targets, create_reducers, eval_scorers
 from proctor.solver import SolverLike, as_chain
 
 __all__ = ["make_plan", "resolve_models", "resolve_roles"]
@@ -118,7 +118,7 @@ def _unit(
     solver = _solver(task, options)
     scorers = task.scorers if options.score else []
     eval_scorers(scorers, task.metrics)  # refuses what is no scorer, or has no metric
-    _check_targets(task, scorers, samples)
+    _check_samples(task, scorers, samples)
     reducers = None if epochs.reducer is None else create_reducers(epochs.reducer)
     check_reducers(reducers or (), epochs.epochs)
     identity = ingredients(task, solver, scorers, samples, model, roles)
@@ -194,11 +194,12 @@ def _ids(ids: str | int | Sequence[str | int] | None) -> list[str | int] | None:
     return None if ids is None else [ids] if isinstance(ids, (str, int)) else list(ids)
 
 
-def _check_targets(task: Task, scorers: Sequence[Scorer], samples: Selection) -> None:
+def _check_samples(task: Task, scorers: Sequence[Scorer], samples: Selection) -> None:
     if isinstance(samples.dataset, IterableDataset):  # its samples are read when they run
         return
     try:
         check_targets(scorers, samples)
+        check_fields(scorers, task.metrics, samples)
     except UsageError as error:
         raise UsageError(f"task {task.name!r}: {error}") from error
 

@@ -402,7 +402,7 @@ class _Run:
                     status=log.status,
                     metrics={name: metric.value for score in scores for name, metric in score.metrics.items()},
                     scored=(first.scored or 0) if first else 0,
-                    total=(first.total if first else shown.total) or 0,
+                    total=(shown.total if first is None or first.total is None else first.total) or 0,
                     location=log.location,
                     partial=shown.partial,
                     outcomes=dict(shown.outcomes),

@@ -16,6 +16,7 @@ from proctor.contracts import SampleEnd, TaskEnd, TaskStart
 from proctor.dataset import IterableDataset
 from proctor.engine._deadline import StoodStill
 from proctor.engine._errors import eval_error
+from proctor.engine._failed_metrics import keep_status, metrics_error
 from proctor.engine._isolate import Isolated
 from proctor.engine._observe import Observers, sample_summary
 from proctor.engine._progress import UnitProgress
@@ -396,10 +397,15 @@ class UnitRun:
         if self._failure is not None:
             return None, status
         try:
-            return self._tally.results(), status
-        except (Exception, SystemExit) as error:  # a metric of the task's own: the samples are kept all the same
+            results = self._tally.results()
+        except (Exception, SystemExit) as error:  # whatever it is: the samples are kept all the same
             self._failure = eval_error(error)
             return None, "error"
+        if self._tally.failures:
+            self._failure = metrics_error(self._tally.failures)
+            keep_status(results, status)
+            status = "error"
+        return results, status
 
     def _limits_moved(self) -> list[dict[str, Any]]:
         """How the limit of the model's connections moved while this unit ran."""

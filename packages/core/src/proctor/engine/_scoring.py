@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
@@ -14,6 +14,7 @@ from anyio import to_thread
 from proctor.concurrency import tend_gates
 from proctor.contracts import UsageError
 from proctor.engine._edit_scores import log_reducers
+from proctor.engine._failed_metrics import ending_without_metrics, settle_metrics
 from proctor.engine._grading import Grading, ScoringStopped, TooManyFailures
 from proctor.engine._identity import scored_metadata, scoring_identity
 from proctor.engine._options import RunOptions
@@ -177,7 +178,7 @@ class Scoring:
             if sample.error is not None and _scorer_failed(sample):
                 sample.error = None  # its solver had come to its end; the transcript keeps what the scorer raised
             if sample.error is not None or sample.invalidation is not None:
-                self._builder.add(sample.id, sample.epoch, None, position=place)
+                self._builder.add(sample.id, sample.epoch, None, sample.metadata, position=place)
                 grading.count()
             else:
                 scores = self._take(sample, await grading.grade(sample))
@@ -216,7 +217,10 @@ class Scoring:
 
     def _written(self) -> EvalLog:
         log, former = self._log, self._log.results or EvalResults()
-        fresh = self._builder.results(self._outcomes.recorded, self._outcomes.completed)
+        planned = former.total_samples or planned_samples(log.eval)
+        fresh = self._builder.results(max(planned, self._outcomes.recorded), self._outcomes.completed)
+        failed = [replace(one, scorer=self._renamed[one.scorer]) for one in self._builder.failures]
+        ending = ending_without_metrics(log)
         for row in fresh.scores:
             row.name = self._renamed.get(row.name, row.name) if row.name == row.scorer else row.name
             row.scorer = self._renamed[row.scorer]
@@ -230,8 +234,9 @@ class Scoring:
             reductions.extend(self._reductions)
         fresh.early_stopping, fresh.logged_samples = former.early_stopping, former.logged_samples
         fresh.metadata = former.metadata
-        self._outcomes.complete(fresh, former.total_samples or planned_samples(log.eval))
+        self._outcomes.complete(fresh, planned)
         log.results = fresh
+        settle_metrics(log, failed, ending, kept=self._keep)
         self._declare(log)
         try:
             return write_edited_log(

@@ -22,7 +22,7 @@ from proctor.schema import (
     Score,
     add_usage,
 )
-from proctor.scorer import ResultsBuilder, scorer_names
+from proctor.scorer import MetricFailure, ResultsBuilder, scorer_names
 
 __all__ = ["Tally"]
 
@@ -69,7 +69,7 @@ class Tally:
             self._record(sample)
             if sample.error is not None:
                 self._progress.failed(sample.error)
-                self._results.add(sample.id, sample.epoch, None, position=position)
+                self._results.add(sample.id, sample.epoch, None, sample.metadata, position=position)
             else:
                 self._results.add(sample.id, sample.epoch, sample.scores, sample.metadata, position=position)
                 self._show_scores()
@@ -135,14 +135,15 @@ class Tally:
         return "error" if self._unit.policy.exceeded(self._errors, self._planned) else "success"
 
     def results(self) -> EvalResults:
-        """The scores, with the outcomes in ``metadata``.
-
-        Raises:
-            Exception: what a metric of the task's own raised.
-        """
+        """The scores, with the outcomes in ``metadata``."""
         results = self._results.results(self._planned, self._outcomes.completed)
         self._outcomes.complete(results, self._unit.total)
         return results
+
+    @property
+    def failures(self) -> list[MetricFailure]:
+        """The metrics that ``results`` could not compute."""
+        return self._results.failures
 
     def outcomes(self, *, scored: bool = False) -> dict[str, int]:
         """How many samples ended in which way.

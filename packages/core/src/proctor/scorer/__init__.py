@@ -3,11 +3,13 @@
 from proctor.schema import CORRECT, INCORRECT, NOANSWER, PARTIAL, Score, ScoreEdit, Value
 from proctor.scorer._answer import AnswerPattern, answer
 from proctor.scorer._bootstrap import bootstrap_stderr
+from proctor.scorer._cell import MetricFailure
 from proctor.scorer._choice import choice
 from proctor.scorer._declared import declared_metrics, declared_results, declared_scorers
 from proctor.scorer._decorators import metric, score_reducer, scorer, scorer_metrics
 from proctor.scorer._exact import exact
 from proctor.scorer._f1 import f1
+from proctor.scorer._fields import check_fields
 from proctor.scorer._grouped import grouped
 from proctor.scorer._includes import includes
 from proctor.scorer._match import match
@@ -57,6 +59,7 @@ __all__ = [
     "AccumulatorMetric",
     "AnswerPattern",
     "Metric",
+    "MetricFailure",
     "MetricProtocol",
     "MetricsSpec",
     "ResultsBuilder",
@@ -73,6 +76,7 @@ __all__ = [
     "answer",
     "at_least",
     "bootstrap_stderr",
+    "check_fields",
     "check_reducers",
     "check_targets",
     "choice",

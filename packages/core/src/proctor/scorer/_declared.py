@@ -37,7 +37,7 @@ def declared_results(header: EvalLog, rows: Sequence[EvalSampleSummary], missing
         missing: gets the names of what could not be computed.
 
     Returns:
-        None when a metric failed: whatever it raises, the samples are worth more.
+        None when that failed as a whole: whatever was raised, the samples are worth more.
     """
     spec = header.eval
     try:
@@ -50,7 +50,9 @@ def declared_results(header: EvalLog, rows: Sequence[EvalSampleSummary], missing
         completed = [row for row in rows if row.error is None]
         for row in completed:
             builder.add(row.id, row.epoch, row.scores, row.metadata)
-        return builder.results(len(rows), len(completed))
+        results = builder.results(len(rows), len(completed))
+        missing += [f"{failure.metric} ({failure.reason})" for failure in builder.failures]
+        return results
     except Exception as error:
         missing.append(f"all metrics ({type(error).__name__}: {error})")
         return None

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 from proctor.schema import Value
+from proctor.scorer._counting import Count, CountingAccumulator
 from proctor.scorer._decorators import metric
+from proctor.scorer._fields import metadata_field, needed_fields, needs_field
 from proctor.scorer._spool import accumulator_of
-from proctor.scorer._stderr import metadata_field
 from proctor.scorer._types import Accumulator, AccumulatorMetric, Metric, SampleScore, ValueToFloat
 from proctor.scorer._value import to_float as default_to_float
 
+_ASKER = "grouped(...)"
 
-class _Grouped(Accumulator):
+
+class _Grouped(CountingAccumulator):
     live = False
 
     def __init__(
@@ -23,14 +27,15 @@ class _Grouped(Accumulator):
         self._label = label
         self._template = template
         self._groups: dict[str, Accumulator] = {}
+        self._counts: dict[str, Count] = {}
         self._first: dict[str, float] = {}
         self._all = accumulator_of(metric) if overall == "samples" else None
         self._count = 0
 
     def add(self, score: SampleScore) -> None:
-        name = str(metadata_field(score, self._field, "grouped(...)"))
+        name = str(metadata_field(score, self._field, _ASKER))
         self._group(name).add(score)
-        self._seen(name, math.inf if score.position is None else score.position)
+        self._seen(name, math.inf if score.position is None else score.position).scored += 1
         self._count += 1
         if self._all is not None:
             self._all.add(score)
@@ -40,13 +45,32 @@ class _Grouped(Accumulator):
             self._groups[name] = accumulator_of(self._metric)
         return self._groups[name]
 
-    def _seen(self, name: str, position: float) -> None:
+    def missed(self, metadata: Mapping[str, Any], position: float, epochs: int | None) -> None:
+        if (found := metadata.get(self._field)) is None:
+            return  # a sample that no group has lost
+        count = self._seen(str(found), position)
+        if epochs is None:
+            count.missed += 1
+        else:
+            count.missed_epochs += epochs
+
+    def counts(self) -> dict[str, Count]:
+        counts = {self._template.format(group_name=name): count for name, count in self._counts.items()}
+        if self._overall:
+            counts[self._label] = total = Count()
+            for count in self._counts.values():
+                total.merge(count)
+        return counts
+
+    def _seen(self, name: str, position: float) -> Count:
         self._first[name] = min(self._first.get(name, math.inf), position)
+        return self._counts.setdefault(name, Count())
 
     def merge(self, other: Self) -> None:
         for name, group in other._groups.items():
             self._group(name).merge(group)
-            self._seen(name, other._first[name])
+        for name, count in other._counts.items():
+            self._seen(name, other._first[name]).merge(count)
         self._count += other._count
         if self._all is not None and other._all is not None:
             self._all.merge(other._all)
@@ -92,4 +116,5 @@ def grouped(
         value_to_float: unused; taken so that task files that give it keep working.
         name_template: how a group's value is named; ``{group_name}`` is the group.
     """
-    return AccumulatorMetric(lambda: _Grouped(metric, group_key, all, all_label, name_template))
+    made = AccumulatorMetric(lambda: _Grouped(metric, group_key, all, all_label, name_template))
+    return needs_field(made, (group_key, _ASKER), *needed_fields(metric))

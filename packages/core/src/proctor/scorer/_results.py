@@ -5,7 +5,8 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from proctor.registry import is_registered, loggable, registry_info
-from proctor.schema import EvalResults, EvalSampleScore, EvalScorer, HeadlineMetric, Score
+from proctor.schema import EvalResults, EvalSampleScore, EvalScore, EvalScorer, HeadlineMetric, Score
+from proctor.scorer._cell import MetricFailure
 from proctor.scorer._decorators import logged_params, scorer_metrics, short_name
 from proctor.scorer._reducers import check_reducers, is_nan, mean_score, reducer_name
 from proctor.scorer._stream import MetricPlan, Stream
@@ -67,7 +68,9 @@ class ResultsBuilder:
         )
         """Whether nothing but ids, epochs and the values of scores decides the metrics."""
         self._open: dict[int | str, tuple[_About, list[tuple[int, dict[str, Score | None]]]]] = {}
-        self._error: Exception | None = None
+        self._added = 0
+        self.failures: list[MetricFailure] = []
+        """The metrics that could not be computed, once ``results`` has said so."""
 
     def add(
         self,
@@ -90,6 +93,7 @@ class ResultsBuilder:
         if position is None and isinstance(sample_id, int):
             position = sample_id
         given = scores or {}
+        self._added += 1
         about = (sample_id, sample_metadata, position)
         for name, stream in self._unreduced:
             if (score := given.get(name)) is not None:
@@ -98,10 +102,12 @@ class ResultsBuilder:
             for name, streams in self._streams.items():
                 if (score := given.get(name)) is not None:
                     streams[0].add(_sample_score(score, name, about))
+                else:
+                    streams[0].missed(sample_metadata, position, None)
         elif self._epochs == 1:
-            for name, score in given.items():
-                if score is not None and name in self._streams:
-                    self._reduce(name, [score], about)
+            for name in self._streams:
+                score = given.get(name)
+                self._reduce(name, [] if score is None else [score], about)
         else:
             _, seen = self._open.setdefault(sample_id, (about, []))
             seen.append((epoch, dict(given)))
@@ -115,18 +121,24 @@ class ResultsBuilder:
         epochs = sorted(seen, key=lambda one: one[0])
         for name in self._streams:
             scores = [score for _, given in epochs if (score := given.get(name)) is not None]
-            if scores:
-                self._reduce(name, scores, about)
+            self._reduce(name, scores, about)
 
     def _reduce(self, name: str, scores: list[Score], about: _About) -> None:
+        if self._epochs > 1 or not scores:
+            present = sum(not is_nan(score.value) for score in scores)
+            lost = None if not scores else self._epochs - present if present else 0  # a stream sees NaN by itself
+            for stream in self._streams[name] if lost != 0 else ():
+                stream.missed(about[1], about[2], lost)
+            if not scores:
+                return
         for (label, reducer), stream in zip(self._reducers, self._streams[name], strict=True):
             try:
                 # The usual case, a single epoch by its mean, without the general machinery.
                 reduced = _mean_of_one(scores[0]) if self._by_mean and len(scores) == 1 else reducer(scores)
             except Exception as error:
                 error.add_note(f"while the epochs of sample {about[0]!r} were reduced for the scorer {name}")
-                self._error = self._error or error
-                return
+                stream.fail(error)
+                continue
             stream.add(_sample_score(reduced, name, about))
             if self._on_reduction is not None:
                 self._on_reduction(name, label, _logged_score(reduced, about[0]))
@@ -138,23 +150,30 @@ class ResultsBuilder:
             total_samples: samples times epochs.
             completed_samples: how many ended without an error.
 
-        Raises:
-            UsageError: if a metric failed, or the scores do not fit the metrics.
-            ValueError: if the epochs of a sample can't be reduced to one score.
+        What could not be computed is left out and named in ``metadata["proctor"]["failed_metrics"]``: the other metrics
+        were paid for, too.
         """
         for sample_id in list(self._open):
             self._close(sample_id)
-        if self._error is not None:
-            raise self._error
-        rows = [row for streams in self._streams.values() for stream in streams for row in stream.results()]
+        rows: list[EvalScore] = []
+        self.failures = []
+        for stream in (stream for streams in self._streams.values() for stream in streams):
+            some, failed = stream.results(self._added >= total_samples)
+            rows += some
+            self.failures += failed
         headline = None
-        if rows and rows[0].metrics:
-            first = rows[0]
+        first = next((row for row in rows if row.metrics), None)
+        if first is not None:
             headline = HeadlineMetric(
                 scorer=first.scorer, score=first.name, metric=next(iter(first.metrics)), reducer=first.reducer
             )
+        facts = [failure.facts() for failure in self.failures]
         return EvalResults(
-            total_samples=total_samples, completed_samples=completed_samples, scores=rows, headline=headline
+            total_samples=total_samples,
+            completed_samples=completed_samples,
+            scores=rows,
+            headline=headline,
+            metadata={"proctor": {"failed_metrics": facts}} if facts else None,
         )
 
     def running(self) -> list[tuple[str, float]]:

@@ -5,11 +5,14 @@ from collections.abc import Hashable
 from typing import Self
 
 from proctor.scorer._decorators import metric
+from proctor.scorer._fields import metadata_field, needs_field
 from proctor.scorer._sums import ExactSum
 from proctor.scorer._types import Accumulator, AccumulatorMetric, Metric, SampleScore, ValueToFloat
 from proctor.scorer._value import of_metric
 from proctor.scorer._value import to_float as default_to_float
 from proctor.scorer._variance import Spread
+
+_ASKER = "stderr(cluster=...)"
 
 
 class _StandardError(Spread):
@@ -38,7 +41,7 @@ class _ClusteredError(Accumulator):
         self._clusters: dict[Hashable, tuple[list[int], ExactSum]] = {}
 
     def add(self, score: SampleScore) -> None:
-        count, total = self._cluster(metadata_field(score, self._field, "stderr(cluster=...)"))
+        count, total = self._cluster(metadata_field(score, self._field, _ASKER))
         count[0] += 1
         total.add(self._convert(score.score.value))
 
@@ -64,22 +67,6 @@ class _ClusteredError(Accumulator):
         return math.sqrt(squares * clusters / (clusters - 1)) / number
 
 
-def metadata_field(score: SampleScore, field: str, wanted_by: str) -> Hashable:
-    """The value of a metadata field of the score's sample.
-
-    Raises:
-        ValueError: if the sample has no such field.
-    """
-    value = (score.sample_metadata or {}).get(field)
-    if value is None:
-        known = ", ".join(map(repr, score.sample_metadata or {})) or "none"
-        raise ValueError(
-            f"{wanted_by} needs the metadata field {field!r} in every sample, but sample {score.sample_id!r} has none "
-            f"of that name (its fields: {known})"
-        )
-    return value if isinstance(value, Hashable) else str(value)
-
-
 @metric
 def stderr(to_float: ValueToFloat = default_to_float, cluster: str | None = None) -> Metric:
     """The standard error of the mean score, by the central limit theorem; 0 for fewer than two scores.
@@ -92,4 +79,4 @@ def stderr(to_float: ValueToFloat = default_to_float, cluster: str | None = None
     convert = of_metric(to_float)
     if cluster is None:
         return AccumulatorMetric(lambda: _StandardError(convert))
-    return AccumulatorMetric(lambda: _ClusteredError(convert, cluster))
+    return needs_field(AccumulatorMetric(lambda: _ClusteredError(convert, cluster)), (cluster, _ASKER))

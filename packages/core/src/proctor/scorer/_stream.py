@@ -11,7 +11,7 @@ from typing import Any
 from proctor.contracts import UsageError
 from proctor.registry import is_factory
 from proctor.schema import EvalScore
-from proctor.scorer._cell import Cell
+from proctor.scorer._cell import Cell, MetricFailure
 from proctor.scorer._reducers import is_nan
 from proctor.scorer._types import Metric, MetricsSpec, SampleScore
 
@@ -86,11 +86,12 @@ class Stream:
         self._plan = plan
         self._reducer = reducer
         self._params = params
-        self._total = 0
+        self._total = self._unscored = 0
         self._whole = None if plan.whole is None else Cell(plan.whole)
         self._keys: dict[str, Cell | None] = {}
         self._places: dict[str, tuple[float, int]] = {}
-        self._error: UsageError | None = None
+        self._error: Exception | None = None
+        self._reduction_error: Exception | None = None
         cells = [Cell(metrics) for metrics in [plan.whole or [], *(some for _, some in plan.keyed)]]
         self.wants_unreduced = any(cell.wants_unreduced for cell in cells)
         self.values_only = all(cell.values_only for cell in cells)
@@ -100,12 +101,23 @@ class Stream:
         self._total += 1
         value = sample.score.value
         if type(value) is float and value != value:
+            self._unscored += 1
+            self.missed(sample.sample_metadata, sample.position, None)
             return
         if self._whole is not None:
             self._whole.add(sample)
         if self._plan.keyed:
             for cell, part in self._parts(sample):
                 cell.add(part)
+
+    def missed(self, metadata: Mapping[str, Any] | None, position: int | None, epochs: int | None) -> None:
+        """Note a sample without a score, or with ``epochs`` too few."""
+        if self._whole is not None:
+            self._whole.missed(metadata or {}, math.inf if position is None else position, epochs)
+
+    def fail(self, error: Exception) -> None:
+        """The epochs of a sample can't be reduced to one score: no metric of those would be true."""
+        self._reduction_error = self._reduction_error or error
 
     def add_unreduced(self, sample: SampleScore) -> None:
         """Take the score of one epoch into account, in the metrics that want those."""
@@ -130,7 +142,11 @@ class Stream:
         position = math.inf if sample.position is None else sample.position
         for place, (key, value) in enumerate(score.value.items()):
             cell = self._cell(key, (position, place))
-            if cell is not None and not is_nan(value):
+            if cell is None:
+                continue
+            if is_nan(value):
+                cell.missing += 1
+            else:
                 # A missing value of a key counts as 0, as it does when epochs are reduced.
                 part = score.model_copy(update={"value": 0.0 if value is None else value})
                 yield cell, replace(sample, score=part)
@@ -144,21 +160,33 @@ class Stream:
             self._places[key] = place
         return self._keys[key]
 
-    def results(self) -> list[EvalScore]:
-        """A row for the whole score and one for each key.
+    def results(self, complete: bool) -> tuple[list[EvalScore], list[MetricFailure]]:
+        """A row for the whole score and one for each key, and the metrics that failed, which those lack.
 
-        Raises:
-            UsageError: if a metric failed, or the scores are not of the kind that the metrics are for.
+        Args:
+            complete: every sample that was planned was added, or noted as missing.
         """
-        if self._error is not None:
-            raise self._error
-        rows = [] if self._whole is None else [self._row(self._scorer, self._whole)]
+        failed: list[MetricFailure] = []
+        rows = [] if self._whole is None else [self._row(self._scorer, self._whole, complete, failed)]
         # Keys in the order of the samples, not of their ends.
         keys = self._plan.key_order(sorted(self._keys, key=self._places.__getitem__))
-        return rows + [self._row(key, self._keys.get(key) or Cell(self._plan.of_key(key), keyed=True)) for key in keys]
+        for key in keys:
+            cell = self._keys.get(key) or Cell(self._plan.of_key(key), keyed=True)
+            row = self._row(key, cell, False, failed)
+            no_key = self._total - self._unscored - cell.scored - cell.missing
+            missing = {"unscored:no_key": no_key, "unscored:nan": cell.missing}
+            if missing := {kind: count for kind, count in missing.items() if count}:
+                row.metadata = {"proctor": {"missing": missing}}
+            rows.append(row)
+        return rows, failed
 
-    def _row(self, name: str, cell: Cell) -> EvalScore:
-        where = f"the scorer {self._scorer}" + ("" if name == self._scorer else f" (key {name!r})")
+    def _row(self, name: str, cell: Cell, complete: bool, failed: list[MetricFailure]) -> EvalScore:
+        metrics, errors = cell.metrics(complete)
+        error = self._reduction_error or (None if cell is self._whole else self._error)
+        if error is not None:
+            errors = [(metric, error) for metric in cell.names]
+            metrics = {}
+        failed += [MetricFailure(self._scorer, name, metric, self._reducer, each) for metric, each in errors]
         return EvalScore(
             name=name,
             scorer=self._scorer,
@@ -166,7 +194,7 @@ class Stream:
             scored_samples=cell.scored,
             unscored_samples=self._total - cell.scored,
             params=self._params,
-            metrics=cell.metrics(where),
+            metrics=metrics,
         )
 
     def running(self) -> Iterator[tuple[str, float]]:

@@ -11,6 +11,7 @@ from proctor.scorer._types import ValueToFloat
 logger = logging.getLogger(__name__)
 
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+_LETTERS = {NOANSWER: 0.0, INCORRECT: 0.0, PARTIAL: 0.5, CORRECT: 1.0}
 _reported: set[str] = set()
 
 
@@ -50,14 +51,27 @@ def of_metric(given: ValueToFloat) -> ValueToFloat:
     return value_to_float() if given is to_float else given
 
 
+def number_of(value: Any) -> float | None:
+    """The number that ``value`` is, by the default letters and words; ``None`` for what is none."""
+    if isinstance(value, str):
+        number = _LETTERS.get(value)
+        return _number_in(value) if number is None else number
+    return float(value) if hasattr(value, "__float__") else None
+
+
 def _read(text: str) -> float:
+    number = _number_in(text)
+    return _unknown(text) if number is None else number
+
+
+def _number_in(text: str) -> float | None:
     word = _WORDS.get(text.lower())
     if word is not None:
         return word
     try:
         return float(text)
     except ValueError:
-        return _unknown(text)
+        return None
 
 
 def _tell_of_parts(value: dict[str, Any] | list[Any], told: set[type]) -> None:
