@@ -18,7 +18,7 @@ from proctor.scorer import includes
 from proctor.solver import Generate, Solver, TaskState, solver
 
 PLUGIN = """
-from proctor.contracts import Observer, ObserverProvider
+from proctor.contracts import Observer, ObserverProvider, UsageError
 from proctor.hookspecs import hookimpl
 
 TOLD = []
@@ -43,6 +43,9 @@ class Pairs(Observer):
 class Broken(Observer):
     def sample_end(self, event): raise RuntimeError("no thanks")
 
+def choosy(args):
+    raise UsageError("say where")
+
 @hookimpl
 def proctor_observers():
     return [
@@ -50,6 +53,7 @@ def proctor_observers():
         ObserverProvider(name="broken", factory=lambda args: Broken()),
         ObserverProvider(name="pairs", factory=lambda args: TOLD.append("made") or Pairs()),
         ObserverProvider(name="unmade", factory=lambda args: 1 / 0),
+        ObserverProvider(name="choosy", factory=choosy),
     ]
 """
 
@@ -170,10 +174,18 @@ def test_a_dry_run_makes_no_observer_and_no_thread(tmp_path: Path) -> None:
     assert _told(file) == []
 
 
-def test_an_observer_that_can_t_be_made_is_refused_and_leaves_no_thread(tmp_path: Path) -> None:
-    _, options = _watched(tmp_path, "pairs_unmade", observers=["notes", "unmade"])
+def test_an_observer_that_can_t_be_made_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    file, options = _watched(tmp_path, "pairs_unmade", observers=["pairs", "unmade"])
+    with pytest.warns(UserWarning, match=r"'unmade'.*ZeroDivisionError.*goes on without it"):
+        logs = eval(_two(), model="mock/model", **options)
+    assert len(logs) == 2
+    assert "run_end" in _told(file)
+
+
+def test_an_observer_that_says_what_it_needs_is_refused_and_leaves_no_thread(tmp_path: Path) -> None:
+    _, options = _watched(tmp_path, "pairs_choosy", observers=["notes", "choosy"])
     before = set(threading.enumerate())
-    with pytest.raises(UsageError, match=r"'unmade'.*ZeroDivisionError"):
+    with pytest.raises(UsageError, match="say where"):
         eval(_two(), model="mock/model", **options)
     assert set(threading.enumerate()) <= before
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -92,6 +93,58 @@ def test_switching_one_off_chooses_the_other(manager: Callable[..., Manager], di
     plugins = manager("good", "name_taken", disabled=[disabled])
 
     assert plugins.get("model_providers", "acme").factory.__module__ == f"{module}.hooks"
+
+
+DISPLAYS = """
+from proctor.contracts import DisplayProvider
+from proctor.hookspecs import hookimpl
+
+@hookimpl
+def proctor_displays():
+    return [DisplayProvider("plain", print)]
+"""
+
+
+@pytest.fixture
+def intruded(manager: Callable[..., Manager], distribution: Callable[..., Path]) -> Callable[..., Manager]:
+    """A core, and a distribution that offers a display of the core's name, found in this order or that."""
+
+    def display(name: str) -> Path:
+        package = f"acme_{name.replace('-', '_')}"
+        entries = {"proctor.displays": {"plain": f"{package}.hooks"}}
+        return distribution(name, DISPLAYS, entries=entries, package=package)
+
+    roots = [display("stray-display"), display("proctor-core")]
+    return lambda *order, **settings: manager(*(roots[n] for n in order), **settings)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_what_is_only_a_default_is_the_core_s_own_whoever_offers_the_name(
+    intruded: Callable[..., Manager], order: tuple[int, int]
+) -> None:
+    with pytest.warns(UserWarning, match=r"stray-display 1.0.*The core's own is used here\."):
+        record = intruded(*order).get("displays", "plain", default=True)
+
+    assert record.name == "plain"
+    assert "acme_proctor_core.hooks" in sys.modules
+    assert "acme_stray_display.hooks" not in sys.modules
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_name_of_the_core_that_is_asked_for_is_an_error_that_sends_away_the_other(
+    intruded: Callable[..., Manager], order: tuple[int, int]
+) -> None:
+    with pytest.raises(UsageError, match="--disable-plugin stray-display:plain") as raised:
+        intruded(*order).get("displays", "plain")
+
+    assert "--disable-plugin proctor-core" not in str(raised.value)
+
+
+def test_a_name_of_the_core_in_a_plugin_file_has_a_way_out(intruded: Callable[..., Manager], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(DISPLAYS)
+
+    with pytest.raises(UsageError, match=r"another name.*--disable-plugin proctor-core:plain\."):
+        intruded(1, extra=[str(tmp_path / "mine.py")]).get("displays", "plain")
 
 
 def test_one_name_is_switched_off_and_the_others_of_its_distribution_stay(manager: Callable[..., Manager]) -> None:

@@ -67,7 +67,10 @@ def test_one_that_fails_stops_no_other(
     environ: dict[str, str] = {}
     plugins = manager(starter("acme-bad", body), starter("acme-good-too"), environ=environ)
 
-    plugins.startup()
+    with pytest.warns(UserWarning, match=r"acme-bad 1\.0.*goes on without this startup hook") as warned:
+        plugins.startup()
+
+    assert len(warned) == 1
 
     assert set(environ) == {"acme-good-too"}
     assert [fault.code for fault in plugins.faults()] == [code]

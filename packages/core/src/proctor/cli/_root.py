@@ -129,9 +129,8 @@ def _plugin_line(name: str, source: str) -> str:
 def _plugin_command(name: str) -> click.Command:
     from proctor import plugins
 
-    provider = plugins.get("commands", name)
-    with plugins.complete("commands", name):
-        return provider.factory()
+    command: click.Command = plugins.make("commands", plugins.get("commands", name))
+    return command
 
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -162,9 +163,9 @@ def _asked(name: str) -> _Found:
     one = _Found(name)
     try:
         record = plugins.get("sandbox_providers", name)
-        one.make, one.backend = record.factory, record.backends[0]
-        with plugins.complete(_KIND, name):
-            one.there = _within(one, record.factory().sandboxes, _PATIENCE)
+        one.make, one.backend = partial(plugins.make, _KIND, record), record.backends[0]
+        with plugins.complete(_KIND, name), plugins.contained(_KIND, name):
+            one.there = _within(one, one.make().sandboxes, _PATIENCE)
         one.alive = {each.id: each.owner.alive() if each.owner is not None else None for each in one.there}
     except Exception as error:
         one.error, one.absent = str(error) or type(error).__name__, isinstance(error, PrerequisiteError)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from proctor.contracts import UsageError
 from proctor.engine._options import RunOptions
 from proctor.engine._unit import Unit
-from proctor.log import store_for
+from proctor.log import contained_store, store_for
 from proctor.model import get_model, use_models
 from proctor.registry import is_registered, registry_info
 from proctor.schema import UNUSED_FIELDS
@@ -48,7 +48,8 @@ def check_log_dir(log_dir: str, *, dry: bool = False) -> None:
     if not log_dir.strip():
         raise UsageError("--log-dir names no folder: give one, such as --log-dir ./logs")
     store, folder = store_for(log_dir)
-    store.check(folder, dry=dry)
+    with contained_store(log_dir):
+        store.check(folder, dry=dry)
 
 
 def _check_threshold(unit: Unit) -> None:

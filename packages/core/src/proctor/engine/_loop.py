@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import traceback
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from functools import partial
@@ -41,6 +42,7 @@ def in_loop(
 
     Raises:
         UsageError: the back-end is not installed.
+        RuntimeError: something in the run called ``sys.exit()`` where nobody expects it.
     """
     settings: dict[str, Any] = {}
     if options.async_backend == "asyncio" and sys.platform != "win32":
@@ -63,6 +65,14 @@ def in_loop(
     try:
         with tuned_interpreter():
             return anyio.run(function, *args, backend=options.async_backend, backend_options=settings)
+    except (SystemExit, BaseExceptionGroup) as error:
+        # Somebody's sys.exit() that no room has caught: code 0 would say that all is done.
+        if (left := _exit_in(error)) is None:
+            raise
+        where = traceback.extract_tb(left.__traceback__)[-1]
+        raise RuntimeError(
+            f"{where.name} in {where.filename}, line {where.lineno}, ended the run (SystemExit {left.code!r})"
+        ) from error
     except Exception as error:
         # Tasks of a group whose own task was left behind: trio has no way to end without them but this.
         if results and left_behind() and type(error).__name__ == "TrioInternalError":
@@ -74,6 +84,12 @@ def in_loop(
         _over.reset(token)
         for timer in timers:
             timer.cancel()
+
+
+def _exit_in(error: BaseException) -> SystemExit | None:
+    if isinstance(error, BaseExceptionGroup):
+        return next((found for each in error.exceptions if (found := _exit_in(each)) is not None), None)
+    return error if isinstance(error, SystemExit) else None
 
 
 def _stop_unless_ended(seconds: float, stopped: list[Any]) -> None:

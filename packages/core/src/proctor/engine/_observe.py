@@ -6,13 +6,14 @@ import queue
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
 from proctor import plugins
-from proctor.contracts import Observer, RunEnd, RunStart, SampleEnd, TaskEnd, TaskStart, UsageError
+from proctor.contracts import Observer, RunEnd, RunStart, SampleEnd, TaskEnd, TaskStart
 from proctor.engine._screen import component_settings
 from proctor.schema import EvalSampleSummary
 
@@ -48,12 +49,17 @@ class Observers:
         return bool(self._watched)
 
     def start(self) -> None:
-        """Make the observers, each with a thread of its own; none when one of them can't be made.
+        """Make the observers, each with a thread of its own; one that is broken is left out, with a warning.
 
         Raises:
-            UsageError: when an observer can't be made.
+            UsageError: an observer says that it can't work so; none is started then.
         """
-        made = [_Watcher(record.name, _observer(record, args)) for record, args in self._asked]
+        made = []
+        for record, args in self._asked:
+            try:
+                made.append(_Watcher(record.name, plugins.make("observers", record, args)))
+            except plugins.BrokenComponent as error:  # no observer is worth a run
+                warnings.warn(f"{error} The run goes on without it.", stacklevel=2)
         for watcher in made:
             watcher.start()
         self._watched = made
@@ -71,20 +77,6 @@ class Observers:
         deadline = time.monotonic() + seconds
         for watcher in self._watched:
             watcher.join(deadline, seconds)
-
-
-def _observer(record: Any, args: Any) -> Observer:
-    try:
-        with plugins.complete("observers", record.name):
-            observer: Observer = record.factory(args)
-    except UsageError:
-        raise
-    except Exception as error:
-        raise UsageError(
-            f"the observer {record.name!r} can't be started, it raised {type(error).__name__}: {error}. "
-            "Mend its settings, or leave it out of --observer and PROCTOR_OBSERVERS"
-        ) from error
-    return observer
 
 
 def sample_summary(fields: Mapping[str, Any]) -> EvalSampleSummary:

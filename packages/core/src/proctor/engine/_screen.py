@@ -23,23 +23,32 @@ _END_WAIT = 10.0  # seconds that a slow screen has for its last picture
 def make_display(name: str | None, backend: str) -> Display:
     """The display that was asked for, else ``rich`` on a terminal and ``plain`` elsewhere.
 
-    The latter also, with a warning, for one that does not run on ``backend``: no screen is worth a run.
+    The latter also, with a warning, for one that does not run on ``backend`` or is broken: no screen is worth a run.
 
     Raises:
         UsageError: for a display or a setting that does not exist.
     """
-    record, args = component_settings("displays", name or default_display())
+    record, args = component_settings("displays", name) if name else _default()
     if backend not in record.backends:
-        instead = default_display()
+        instead, args = _default()
         warnings.warn(
             f"the display {record.name!r} runs on {' and '.join(record.backends)} only, and the back-end is {backend}: "
-            f"{instead!r} shows the run instead",
+            f"{instead.name!r} shows the run instead",
             stacklevel=2,
         )
-        record, args = component_settings("displays", instead)
-    with plugins.complete("displays", record.name):
-        display: Display = record.factory(args)
+        record = instead
+    try:
+        display: Display = plugins.make("displays", record, args)
+    except plugins.BrokenComponent as error:
+        instead, args = _default()
+        warnings.warn(f"{error} {instead.name!r} shows the run instead.", stacklevel=2)
+        display = plugins.make("displays", instead, args)
     return display
+
+
+def _default() -> tuple[Any, Any]:
+    record = plugins.get("displays", default_display(), default=True)
+    return record, plugins.build_args(record, {}, flag=f"{record.name}:")
 
 
 def component_settings(kind: str, spec: str) -> tuple[Any, Any]:

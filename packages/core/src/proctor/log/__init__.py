@@ -19,7 +19,7 @@ from proctor.log._grades import Grades
 from proctor.log._index import LogIndex, SampleState, index_eval_log
 from proctor.log._json import encode as to_json
 from proctor.log._list import EvalLogInfo, list_eval_logs, read_headers
-from proctor.log._location import check_free, missing_log, store_for
+from proctor.log._location import check_free, contained_store, missing_log, store_for
 from proctor.log._location import join as join_location
 from proctor.log._log_file import LogFile, SampleNotFoundError
 from proctor.log._manifest import write_log_dir_manifest
@@ -171,6 +171,7 @@ __all__ = [
     "begin_transcript",
     "change_eval_log",
     "check_free",
+    "contained_store",
     "convert_eval_logs",
     "edit_eval_log",
     "error_kind",

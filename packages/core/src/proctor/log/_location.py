@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from urllib.parse import unquote, urlsplit
 
 from proctor.contracts import LogStore, UsageError
 from proctor.log._zip_read import BadLogError
 from proctor.schema import EvalSpec
 
-__all__ = ["join", "log_name", "store_for"]
+__all__ = ["contained_store", "join", "log_name", "store_for"]
 
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
 _LONGEST = 200  # bytes of a file name; file systems take 255, suffixes need room
@@ -39,9 +40,25 @@ def store_for(location: str) -> tuple[LogStore, str]:
         return MemoryStore(), location[len("memory://") :]
     from proctor import plugins
 
-    record = plugins.get("log_stores", scheme)
-    with plugins.complete("log_stores", scheme):
-        return record.factory(), location[len(scheme) + 3 :]
+    store: LogStore = plugins.make("log_stores", plugins.get("log_stores", scheme))
+    return store, location[len(scheme) + 3 :]
+
+
+@contextmanager
+def contained_store(location: str) -> Iterator[None]:
+    """For a block that calls the store of ``location``: it can't end the program.
+
+    Raises:
+        UsageError: in the block, instead of ``SystemExit``; the message names the plugin.
+    """
+    try:
+        yield
+    except SystemExit as error:
+        from proctor import plugins
+
+        found = _SCHEME.match(location)
+        with plugins.contained("log_stores", found[1].lower() if found else "file"):
+            raise error
 
 
 def check_free(location: str, otherwise: str = "name another place") -> None:

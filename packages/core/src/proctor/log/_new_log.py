@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from proctor.contracts import LogSink, LogStore, UsageError
-from proctor.log._location import before_name, join, store_for
+from proctor.log._location import before_name, contained_store, join, store_for
 from proctor.log._patience import Patience
 from proctor.log._spill import LostSink, SpillingSink, patience_for
 
@@ -62,7 +62,8 @@ def _create(store: LogStore, head: str, folder: str, names: Iterable[str], patie
         name = join(folder, one)
         try:
             if store.local:
-                return name, store.create(name)
+                with contained_store(head + name):
+                    return name, store.create(name)
             patience.write(name, partial(_made, store, name, made), away=patience_for(head + name))
             return name, made[0]
         except FileExistsError:

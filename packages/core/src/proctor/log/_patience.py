@@ -6,6 +6,8 @@ import errno
 import time
 from collections.abc import Callable
 
+from proctor.log._location import contained_store
+
 __all__ = ["Patience"]
 
 _RETRY = 1.0  # seconds between tries
@@ -49,7 +51,8 @@ class Patience:
         try:
             while True:
                 try:
-                    attempt()
+                    with contained_store(location):
+                        attempt()
                     return
                 except OSError as error:
                     if undo is not None:

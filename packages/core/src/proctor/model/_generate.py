@@ -30,6 +30,14 @@ __all__ = ["Generation"]
 _NOTHING_SENT = CallRecord()
 
 
+class WrongOutputError(TypeError):
+    """A provider's own fault, which no retry mends."""
+
+
+def _spell(value: object) -> str:
+    return "None" if value is None else f"an object of type {type(value).__name__!r}"
+
+
 class Generation:
     """The attempts of one generate call; ``retries`` and ``record`` (the last raw call) can be read at any time.
 
@@ -198,7 +206,12 @@ class Generation:
         self._request = None if self.limits is None else self.limits.request_sent()
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + limit) as scope:
-                return await self._model.api.generate(self.messages, self._infos, self._tool_choice, config)
+                output: object = await self._model.api.generate(self.messages, self._infos, self._tool_choice, config)
+                if not isinstance(output, ModelOutput):
+                    raise WrongOutputError(
+                        f"{self._model.name}: generate() returned {_spell(output)}, not a ModelOutput"
+                    )
+                return output
         except Exception:
             decided = False
             raise
@@ -230,12 +243,16 @@ class Generation:
         return f", but the event loop stood still for {seconds:.1f} s of it{f', in {place}' if place else ''}"
 
     def _verdict(self, error: Exception) -> Retry:
-        if isinstance(error, GenerateTimeout):
+        if isinstance(error, (GenerateTimeout, WrongOutputError)):
             return Retry("permanent")
         if isinstance(error, AttemptTimeout):
             return Retry("transient")
         try:
-            return self._model.api.classify(error)
+            retry: object = self._model.api.classify(error)
+            if isinstance(retry, Retry):
+                return retry
+            error.add_note(f"{self._model.name}: classify() returned {_spell(retry)}, not a Retry")
+            return Retry("permanent")
         except Exception as fault:  # the provider's own; what it was to look at is what the sample fails with
             error.add_note(f"{self._model.name} could not say what this means: {type(fault).__name__}: {fault}")
             return Retry("permanent")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from proctor import plugins
-from proctor.contracts import ModelProvider, UsageError
+from proctor.contracts import ModelAPI, ModelProvider, UsageError
 from proctor.model._active import active_model, active_model_roles
 from proctor.model._model import Model
 from proctor.model._open import current_loop, memory, note_use
@@ -130,8 +130,9 @@ def _make(
     args = plugins.build_args(provider, model_args)
     if api_key is None:
         plugins.require_env(provider)  # before the factory imports an SDK
-    with plugins.complete("model_providers", provider_name):
-        api = provider.factory(model_name, base_url=base_url, api_key=api_key, config=config, args=args)
+    api: ModelAPI = plugins.make(
+        "model_providers", provider, model_name, base_url=base_url, api_key=api_key, config=config, args=args
+    )
     merged = api.config.merge(config) if api.config is not None and api.config is not config else config
     return Model(
         api,

@@ -28,6 +28,7 @@ from proctor.model._prices import model_prices
 from proctor.model._record import loggable_config, model_logging
 from proctor.model._retry import Pacing
 from proctor.monitor import activity
+from proctor.plugins import contained
 from proctor.schema import (
     ChatCompletionChoice,
     ChatMessage,
@@ -285,7 +286,8 @@ class Model:
     def connections(self) -> tuple[Gate | None, Connections]:
         """The gate of this model alone (None without one that is smaller) and the connections that it shares."""
         if self._key is None:
-            self._key = self.api.connection_key()
+            with contained("model_providers", self.name.partition("/")[0]):
+                self._key = self.api.connection_key()
         line = connections(self._key, self.name, self._wish)
         limit = self._own_connections
         if limit is None:

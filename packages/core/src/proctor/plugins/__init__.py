@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from proctor.plugins._bisect import Slow, StartUp
     from proctor.plugins._describe import Description
     from proctor.plugins._doctor import Diagnosis, ModuleReport
+    from proctor.plugins._make import BrokenComponent
     from proctor.plugins._manager import Manager
     from proctor.plugins._scaffold import NewPackage
     from proctor.plugins._source import source_spec
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "KINDS",
     "ArgInfo",
+    "BrokenComponent",
     "Code",
     "Description",
     "Diagnosis",
@@ -55,12 +57,14 @@ __all__ = [
     "complete",
     "component_spec",
     "configure",
+    "contained",
     "describe",
     "describe_args",
     "diagnose",
     "faults",
     "get",
     "inventory",
+    "make",
     "measure_startup",
     "missing_env",
     "names",
@@ -76,6 +80,7 @@ __all__ = [
 # The doctor and the conversion of arguments are not needed by every run.
 _HOME = {
     "ArgInfo": "_args",
+    "BrokenComponent": "_make",
     "build_args": "_args",
     "component_spec": "_args",
     "describe_args": "_args",
@@ -129,37 +134,38 @@ def _in_use() -> Manager:
 
 
 @overload
-def get(kind: Literal["model_providers"], name: str) -> ModelProvider: ...
+def get(kind: Literal["model_providers"], name: str, *, default: bool = False) -> ModelProvider: ...
 @overload
-def get(kind: Literal["sandbox_providers"], name: str) -> SandboxProvider: ...
+def get(kind: Literal["sandbox_providers"], name: str, *, default: bool = False) -> SandboxProvider: ...
 @overload
-def get(kind: Literal["log_stores"], name: str) -> LogStoreProvider: ...
+def get(kind: Literal["log_stores"], name: str, *, default: bool = False) -> LogStoreProvider: ...
 @overload
-def get(kind: Literal["displays"], name: str) -> DisplayProvider: ...
+def get(kind: Literal["displays"], name: str, *, default: bool = False) -> DisplayProvider: ...
 @overload
-def get(kind: Literal["observers"], name: str) -> ObserverProvider: ...
+def get(kind: Literal["observers"], name: str, *, default: bool = False) -> ObserverProvider: ...
 @overload
-def get(kind: Literal["runners"], name: str) -> RunnerProvider: ...
+def get(kind: Literal["runners"], name: str, *, default: bool = False) -> RunnerProvider: ...
 @overload
-def get(kind: Literal["partitioners"], name: str) -> PartitionerProvider: ...
+def get(kind: Literal["partitioners"], name: str, *, default: bool = False) -> PartitionerProvider: ...
 @overload
-def get(kind: Literal["commands"], name: str) -> CommandProvider: ...
+def get(kind: Literal["commands"], name: str, *, default: bool = False) -> CommandProvider: ...
 @overload
-def get(kind: Literal["tasks"], name: str) -> TaskPackage: ...
+def get(kind: Literal["tasks"], name: str, *, default: bool = False) -> TaskPackage: ...
 @overload
-def get(kind: str, name: str) -> Any: ...
-def get(kind: str, name: str) -> Any:
+def get(kind: str, name: str, *, default: bool = False) -> Any: ...
+def get(kind: str, name: str, *, default: bool = False) -> Any:
     """The record of a component; imports the one module that declares it.
 
     Args:
         kind: one of ``KINDS``, such as ``model_providers``.
         name: the component's name.
+        default: nobody asked for it by name: of several that offer it, the core's own is taken, with a warning.
 
     Raises:
         UsageError: if nothing offers the name (with the close match and the distribution that would provide it), if
             several do, or if what does is broken or was made for another version of the core.
     """
-    return _in_use().get(kind, name)
+    return _in_use().get(kind, name, default=default)
 
 
 def names(kind: str) -> list[str]:
@@ -189,8 +195,37 @@ def complete(kind: str, name: str) -> AbstractContextManager[None]:
     return _in_use().complete(kind, name)
 
 
+def make(kind: str, record: Any, *args: Any, **settings: Any) -> Any:
+    """What the factory of ``record`` makes of the arguments: the one way to call a factory.
+
+    Args:
+        kind: one of ``KINDS``.
+        record: what ``get`` gave.
+        args, settings: the factory's own.
+
+    Raises:
+        BrokenComponent: it raised, ended the program, or made nothing of the right type; the message names the plugin.
+        PrerequisiteError: a package that it needs is missing.
+        UsageError: as the factory raised it.
+    """
+    return _in_use().make(kind, record, args, settings)
+
+
+def contained(kind: str, name: str) -> AbstractContextManager[None]:
+    """For a block that calls a method of a component: it can't end the program.
+
+    Args:
+        kind: one of ``KINDS``.
+        name: the component's name.
+
+    Raises:
+        BrokenComponent: in the block, instead of ``SystemExit``; the message names the plugin.
+    """
+    return _in_use().contained(kind, name)
+
+
 def startup() -> None:
-    """Run the startup hooks, each once a process; what goes wrong is in :func:`faults`."""
+    """Run the startup hooks, each once a process; what goes wrong is a warning, and in :func:`faults`."""
     _in_use().startup()
 
 

@@ -9,7 +9,7 @@ from proctor.plugins import _messages as messages
 from proctor.plugins._faults import Code, Fault
 from proctor.plugins._fence import refusal
 from proctor.plugins._kinds import KINDS, Kind
-from proctor.plugins._scan import Entry, Scan, Source, normalized
+from proctor.plugins._scan import CORE, Entry, Scan, Source, normalized
 
 Switch: TypeAlias = tuple[str, str]  # a distribution, and one of its names or ""
 
@@ -91,6 +91,11 @@ class Catalog:
             sources = ", ".join(entry.source.name for entry in usable)
             return Fault(Code.NAME_TAKEN, messages.taken(kind, usable), sources, kind.name, name)
         return usable[0]
+
+    def own(self, kind: Kind, name: str) -> Entry | None:
+        """The core's own entry, whoever else offers the name."""
+        mine = [entry for entry in self.entries(kind, name) if entry.source.name == CORE and self.usable(entry)]
+        return mine[0] if mine else None
 
     def faults(self) -> list[Fault]:
         """All that is known to be wrong without an import."""

@@ -16,6 +16,7 @@ class Kind:
         hook: the hook specification.
         record: the record's name in :mod:`proctor.contracts`; empty when the hook returns nothing.
         noun: what one of them is called in a sentence.
+        makes: the type of what a record's factory makes, with its module; empty when nothing in the core uses it.
         reserved: names that the core keeps for itself.
     """
 
@@ -23,6 +24,7 @@ class Kind:
     hook: str
     record: str
     noun: str
+    makes: str = ""
     reserved: frozenset[str] = frozenset()
 
     @property
@@ -38,14 +40,26 @@ _COMMANDS = frozenset(
 KINDS: Final[dict[str, Kind]] = {
     kind.name: kind
     for kind in (
-        Kind("model_providers", "proctor_model_providers", "ModelProvider", "model provider"),
-        Kind("sandbox_providers", "proctor_sandbox_providers", "SandboxProvider", "sandbox"),
-        Kind("log_stores", "proctor_log_stores", "LogStoreProvider", "log store"),
-        Kind("displays", "proctor_displays", "DisplayProvider", "display"),
-        Kind("observers", "proctor_observers", "ObserverProvider", "observer"),
+        Kind(
+            "model_providers",
+            "proctor_model_providers",
+            "ModelProvider",
+            "model provider",
+            "proctor.contracts.ModelAPI",
+        ),
+        Kind(
+            "sandbox_providers",
+            "proctor_sandbox_providers",
+            "SandboxProvider",
+            "sandbox",
+            "proctor.contracts.SandboxDriver",
+        ),
+        Kind("log_stores", "proctor_log_stores", "LogStoreProvider", "log store", "proctor.contracts.LogStore"),
+        Kind("displays", "proctor_displays", "DisplayProvider", "display", "proctor.contracts.Display"),
+        Kind("observers", "proctor_observers", "ObserverProvider", "observer", "proctor.contracts.Observer"),
         Kind("runners", "proctor_runners", "RunnerProvider", "runner"),
         Kind("partitioners", "proctor_partitioners", "PartitionerProvider", "partitioner"),
-        Kind("commands", "proctor_commands", "CommandProvider", "command", _COMMANDS),
+        Kind("commands", "proctor_commands", "CommandProvider", "command", "click.Command", _COMMANDS),
         Kind("tasks", "proctor_task_packages", "TaskPackage", "task package"),
         Kind("startup", "proctor_startup", "", "startup hook"),
     )

@@ -132,7 +132,7 @@ def register(manager: pluggy.PluginManager, module: ModuleType, name: str, sourc
         if unknown:
             return _unknown(unknown[0], name, source)
         reason = str(error).replace("\n", "; ")
-        message = f"A hook in {name} of {source.label} does not fit its specification: {reason}"
+        message = f"A hook in {name} of {source.label} does not fit its specification: {reason.rstrip('.')}."
         return Fault(Code.BAD_HOOK, message, source.name, module=name)
     except Exception as error:  # register() reads every attribute of the module, and a lazy one may raise anything
         _unregister(manager, name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import threading
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import ModuleType
@@ -87,6 +88,7 @@ class Manager:
         self._records: dict[tuple[str, str], dict[str, Any]] = {}
         self._faults: dict[Fault, None] = {}
         self._used: dict[str, str] = {}
+        self._chosen: dict[tuple[str, str], Entry] = {}
         self._catalog: Catalog | None = None
         inherited = {switch(item) for item in _listed(self._environ.get(DISABLE_VARIABLE, ""))}
         # A variable is set once for many environments, so it may name what is not installed; a flag may not.
@@ -100,13 +102,16 @@ class Manager:
         if explicit:
             self._check_switches(explicit)
 
-    def get(self, kind_name: str, name: str) -> Any:
+    def get(self, kind_name: str, name: str, *, default: bool = False) -> Any:
         """The record of a component; see :func:`proctor.plugins.get`."""
         kind = kind_named(kind_name)
         with self._lock:
             if not self.catalog.entries(kind, name):
                 self._rescan()
             chosen = self.catalog.choose(kind, name)
+            if default and isinstance(chosen, Fault) and (own := self.catalog.own(kind, name)) is not None:
+                warnings.warn(f"{chosen.message} The core's own is used here.", stacklevel=4)
+                chosen = own
             if chosen is None:
                 offers = self.catalog.entries(kind, name)
                 raise messages.disabled(kind, offers) if offers else messages.unknown(kind, name, self.names(kind_name))
@@ -115,6 +120,7 @@ class Manager:
                 self._faults[found] = None
                 raise messages.broken(kind, name, found)
             self._used[chosen.source.name] = chosen.source.version
+            self._chosen[kind.name, name] = chosen
             return found
 
     def names(self, kind_name: str) -> list[str]:
@@ -137,9 +143,32 @@ class Manager:
         from proctor.plugins._missing import complete
 
         kind = kind_named(kind_name)
+        entry = self._entry(kind, name)
+        return nullcontext() if entry is None else complete(kind, name, entry.module, entry.source)
+
+    def make(self, kind_name: str, record: Any, args: Sequence[Any], settings: Mapping[str, Any]) -> Any:
+        """What the factory of ``record`` makes; see :func:`proctor.plugins.make`."""
+        from proctor.plugins._make import make
+
+        kind = kind_named(kind_name)
+        with self.complete(kind_name, record.name):
+            return make(kind, record.name, self._label(kind, record.name), record.factory, args, settings)
+
+    def contained(self, kind_name: str, name: str) -> AbstractContextManager[None]:
+        """For a block that calls a component; see :func:`proctor.plugins.contained`."""
+        from proctor.plugins._make import contained
+
+        kind = kind_named(kind_name)
+        return contained(kind, name, self._label(kind, name))
+
+    def _entry(self, kind: Kind, name: str) -> Entry | None:
         with self._lock:
-            chosen = self.catalog.choose(kind, name)
-        return complete(kind, name, chosen.module, chosen.source) if isinstance(chosen, Entry) else nullcontext()
+            chosen = self._chosen.get((kind.name, name)) or self.catalog.choose(kind, name)
+        return chosen if isinstance(chosen, Entry) else None
+
+    def _label(self, kind: Kind, name: str) -> str:
+        entry = self._entry(kind, name)
+        return "" if entry is None else entry.source.label
 
     def requires_core(self, info: PluginInfo) -> str:
         """What the distribution of ``info`` requires of the core, as its metadata spell it."""
@@ -147,7 +176,7 @@ class Manager:
         return "; ".join(line for source in sources for line in core_requirements(source))
 
     def startup(self) -> None:
-        """Run every startup hook that has not run in this process; faults are recorded."""
+        """Run every startup hook that has not run in this process; faults are warnings, and recorded."""
         kind = KINDS["startup"]
         context = StartupContext(self._core_version, self._environ)
         with self._lock:
@@ -155,10 +184,14 @@ class Manager:
             hooks = {entry.module: (entry.name, entry.source) for entry in entries if self.catalog.usable(entry)}
             for spec, source in self._extra.items():
                 hooks.setdefault(spec, ("", source))
+            failed: list[tuple[Fault, Source]] = []
             for module, (name, source) in hooks.items():
                 if module not in _started:
                     _started.add(module)
-                    self._start(kind, name, module, source, context)
+                    fault = self._start(kind, name, module, source, context)
+                    failed += [(fault, source)] if fault is not None else []
+        for fault, source in failed:  # nobody asks for one by name, so no error will show it
+            warnings.warn(messages.not_started(fault, source), stacklevel=3)
 
     def inventory(self) -> list[PluginInfo]:
         """Every component with its state, sorted; imports nothing."""
@@ -235,16 +268,19 @@ class Manager:
             )
         return entries
 
-    def _start(self, kind: Kind, name: str, module_name: str, source: Source, context: StartupContext) -> None:
+    def _start(self, kind: Kind, name: str, module_name: str, source: Source, context: StartupContext) -> Fault | None:
         module = self._loader.load(module_name, source)
+        fault: Fault | None = None
         if isinstance(module, Fault):
-            self._faults[module] = None
+            fault = module
         elif self._loader.implements(module, kind.hook):
             _, fault = call(self._loader.pluggy, kind, module, source, context)
-            self._faults.update({fault: None} if fault else {})
             self._used[source.name] = source.version
         elif name:  # a --plugin may well have none, but an entry point promised one
-            self._faults[self._no_record(kind, name, module, module_name, source)] = None
+            fault = self._no_record(kind, name, module, module_name, source)
+        if fault is not None:
+            self._faults[fault] = None
+        return fault
 
     def _record(self, kind: Kind, entry: Entry) -> Any:
         """The record that ``entry`` declares, or a fault."""

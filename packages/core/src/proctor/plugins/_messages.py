@@ -8,7 +8,7 @@ from proctor.contracts import UsageError
 from proctor.plugins._faults import Code, Fault
 from proctor.plugins._kinds import Kind
 from proctor.plugins._known import KNOWN
-from proctor.plugins._scan import Entry, Source
+from proctor.plugins._scan import CORE, Entry, Source
 
 
 def unknown(kind: Kind, name: str, offered: list[str]) -> UsageError:
@@ -44,8 +44,14 @@ def taken(kind: Kind, entries: list[Entry]) -> str:
     if len({entry.source.name for entry in entries}) == 1:
         modules = " and ".join(entry.module for entry in entries)
         return f"{first.source.label} declares the {kind.noun} {name!r} twice, in {modules}. Report it to its authors."
-    # The core and what was given with --plugin are what the person can hardly mean to lose as a whole.
-    loser = next((e for e in reversed(entries) if e.source.packaged), entries[-1]).source.name
+    # The core and what was given with --plugin are what the person can hardly mean to lose.
+    outside = [entry for entry in entries if entry.source.packaged and entry.source.name != CORE]
+    if not outside:
+        return (
+            f"The {kind.noun} {name!r} is offered by {labels}, and only one of them can have the name. "
+            f"Give yours another name, or switch the core's off: --disable-plugin {CORE}:{name}."
+        )
+    loser = outside[-1].source.name
     return (
         f"The {kind.noun} {name!r} is offered by {labels}, and only one of them can have the name. "
         f"Choose by switching the other off: --disable-plugin {loser}:{name} for this one name, or "
@@ -60,6 +66,15 @@ def reserved(kind: Kind, entry: Entry) -> Fault:
         "Report it to its authors."
     )
     return Fault(Code.NAME_TAKEN, message, entry.source.name, kind.name, entry.name, entry.module)
+
+
+def not_started(fault: Fault, source: Source) -> str:
+    """A startup hook that did not run, or not to its end."""
+    way = f"--disable-plugin {source.name}" if source.packaged else "leaving it out"
+    return (
+        f"{fault.message} The run goes on without this startup hook; `proctor plugins doctor` says more, {way} ends "
+        "this warning."
+    )
 
 
 def broken(kind: Kind, name: str, fault: Fault) -> UsageError:

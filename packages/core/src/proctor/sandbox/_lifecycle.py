@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TypeVar
 
 import anyio
 
+from proctor import plugins
 from proctor.concurrency import Detached, bounded, with_detached_tasks
 from proctor.contracts import RunningSandbox, UsageError
 from proctor.sandbox._calls import STOPPING, answered
@@ -16,6 +18,8 @@ from proctor.sandbox._sample import CLEANUP_SECONDS, take_down
 from proctor.schema import SandboxSpec
 
 __all__ = ["begin_reaping", "check_sandbox", "cleanup_sandboxes", "end_reaping", "kept_sandboxes"]
+
+T = TypeVar("T")
 
 _log = logging.getLogger("proctor.sandbox")
 
@@ -37,11 +41,17 @@ async def check_sandbox(spec: SandboxSpec) -> None:
         late = f"it did not say within {CHECK_SECONDS:g} s whether it can be used"
         try:
             driver = current_run().provider(spec.type).driver
-            await answered(partial(driver.check, spec.config), CHECK_SECONDS, late)
+            await answered(partial(_contained, spec.type, partial(driver.check, spec.config)), CHECK_SECONDS, late)
         except UsageError:
             raise
         except Exception as error:
             raise UsageError(f"the sandbox {spec.type!r} can't be used: {error}") from error
+
+
+async def _contained(name: str, work: Callable[[], Awaitable[T]]) -> T:
+    """``work`` of the provider ``name``, whose ``sys.exit()`` must not be that of the run."""
+    with plugins.contained("sandbox_providers", name):
+        return await work()
 
 
 def begin_reaping(say: Callable[[str], object]) -> None:
@@ -126,9 +136,12 @@ async def _end(provider: Provider, cleanup: bool) -> None:
     provider.up.clear()
     for (task, _), config in provider.ready.items():
         try:
-            ended = await bounded(partial(provider.driver.task_cleanup, task, config, cleanup), CLEANUP_SECONDS)
+            work = partial(provider.driver.task_cleanup, task, config, cleanup)
+            ended = await bounded(partial(_contained, provider.name, work), CLEANUP_SECONDS)
             if not ended:
                 _log.warning("sandbox provider %s had not cleaned up after %s in time", provider.name, task)
+        except UsageError as error:  # its sentence says all
+            _log.error("sandbox provider %s could not clean up after task %s: %s", provider.name, task, error)
         except Exception:
             _log.exception("sandbox provider %s could not clean up after task %s", provider.name, task)
     provider.ready.clear()

@@ -79,8 +79,8 @@ class RunSandboxes:
             record = plugins.get("sandbox_providers", name)
             cpus = cpu_budget().cpus
             most, execs = self.max_sandboxes or record.default_max_sandboxes(cpus), record.default_max_execs(cpus)
-            with plugins.complete("sandbox_providers", name), own_sandboxes(self.run_id, keep=self.keep):
-                driver = record.factory()
+            with own_sandboxes(self.run_id, keep=self.keep):
+                driver: SandboxDriver = plugins.make("sandbox_providers", record)
             known = Provider(name, driver, Gate(f"{name} sandboxes", most))
             known.execs = None if execs is None else Gate(f"{name} execs", execs)
             self.providers[name] = known

@@ -140,11 +140,17 @@ class _Life:
         self._has_its_turn()
         with self._owned(str(sample.id), self._epoch), expecting(self._to_come):
             try:
-                made = await provider.driver.sample_init(self._task, self._spec.config, dict(sample.metadata or {}))
+                metadata = dict(sample.metadata or {})
+                made: Any = await provider.driver.sample_init(self._task, self._spec.config, metadata)
             except (UsageError, SandboxBrokenError):
                 raise
             except Exception as error:
                 raise _not_started(self._spec.type, error) from error
+        if not isinstance(made, dict):
+            raise SandboxBrokenError(
+                f"the sandbox {self._spec.type!r} could not be started: sample_init() returned {made!r:.100}, not its "
+                "environments by their names"
+            )
         self._up = up = Up(made, Calls(provider.execs))
         provider.up[up] = None
         environments: dict[str, SandboxEnvironment] = {
