@@ -186,6 +186,19 @@ def test_every_width_holds_one_frame_and_then_only_the_report(width: int) -> Non
     assert "".join(shown.split()) == "".join("".join(report_text([finished()])).split())
 
 
+@pytest.mark.parametrize("width", [30, 40, 50, 60, 70, 80])
+def test_no_number_of_the_table_is_broken(width: int) -> None:
+    screen = Screen(width=width, height=TALL)
+    units = [replace(finished(), label=f"temperature={t}") for t in (0.2, 0.4)]
+    screen.display.start(at(0, *units))
+    screen.display.finish(at(62, *units), 0)
+    _, heading, table = screen.text().rpartition("status")
+    if heading:
+        assert [score.split()[0] for score in table.split("accuracy ")[1:]] == ["0.617", "0.617"]
+        assert ("47/50 partial" in table) == ("scored" in table)
+    assert bool(heading) == (width >= 60)
+
+
 @pytest.mark.parametrize("width", [64, 80, 100, 160])
 def test_long_scores_and_long_names_share_the_row(width: int) -> None:
     metrics = tuple((f"{scorer}/{name}", 0.5) for scorer in ("match", "includes") for name in ("accuracy", "stderr"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from engine_runs import answers
@@ -13,8 +14,8 @@ from proctor.contracts import UsageError
 from proctor.dataset import IterableDataset, Sample
 from proctor.display import unit_from_log
 from proctor.engine import recompute_metrics
-from proctor.schema import EvalLog
-from proctor.scorer import accuracy, grouped, includes, match, stderr
+from proctor.schema import EvalLog, Value
+from proctor.scorer import Score, Scorer, Target, accuracy, grouped, includes, match, mean, scorer, stderr
 from proctor.solver import Generate, Solver, TaskState, solver
 
 Run = Callable[..., list[EvalLog]]
@@ -79,3 +80,26 @@ def test_a_group_counts_the_samples_that_it_lost_and_no_others(run: Run) -> None
     again = recompute_metrics(log.location)
     assert again.results is not None and log.results is not None
     assert again.results.scores == log.results.scores
+
+
+def test_a_reducer_that_is_named_twice_is_refused(run: Run) -> None:
+    task = Task(dataset=[Sample(input="What is 1?", target="1")], scorer=includes())
+    with pytest.raises(UsageError, match="mean was given twice"):
+        run(task, model=answers(), epochs_reducer=["mean", "mean"])
+
+
+@scorer(metrics={"a": [mean()], "b": [mean()]})
+def parts() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        values: dict[Any, Value] = {1: {"a": 1, "b": 0}, 2: {"a": 1}, 3: float("nan")}
+        return Score(value=values[state.sample_id])
+
+    return score
+
+
+def test_a_score_that_is_nan_and_a_key_that_is_not_there_have_reasons(run: Run) -> None:
+    samples = [Sample(id=place, input=f"What is {place}?", target=str(place)) for place in (1, 2, 3)]
+    [log] = run(Task(dataset=samples, scorer=parts()), model=answers())
+    first, second = unit_from_log(log).results
+    assert (first.scored, first.total, dict(first.missing)) == (2, 3, {"unscored:nan": 1})
+    assert (second.scored, second.total, dict(second.missing)) == (1, 3, {"unscored:nan": 1, "unscored:no_key": 1})

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engine_runs import answers
 
 from proctor import Task
 from proctor.concurrency import Gate, all_connections, run_gates
@@ -18,8 +19,10 @@ from proctor.engine import RunResult
 from proctor.engine import run as run_tasks
 from proctor.engine._progress import RunProgress, UnitProgress
 from proctor.engine._status import RunStatus
+from proctor.engine._tally import Tally
 from proctor.model import get_model
 from proctor.monitor import LoopWatch
+from proctor.schema import EvalSample, EvalStats, Score
 from proctor.scorer import includes
 from proctor.solver import TaskState, solver
 
@@ -120,6 +123,31 @@ def test_the_first_error_of_each_kind_is_kept_with_its_line(run: Any, monkeypatc
     place, _, message = unit.error_examples["ValueError"].partition(": ")
     assert "test_progress.py:" in place
     assert message == "ValueError('no such thing')"
+
+
+def test_the_running_score_is_that_of_all_samples_however_fast_they_came(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proctor.engine._run.make_display", lambda *asked: Watcher())
+    samples = [Sample(input=f"What is {place}?", target=str(place if place < 5 else -1)) for place in range(8)]
+    task = Task(dataset=samples, scorer=includes())
+    run(task, model=answers())
+    assert dict(Watcher.last.units[0].metrics)["accuracy"] == 0.625
+    run(task, model=answers(), score_display=False)
+    assert Watcher.last.units[0].metrics == ()
+
+
+def test_a_screen_that_asks_sees_a_new_score_and_does_not_wait_for_one() -> None:
+    [unit] = planned().units
+    progress = UnitProgress(unit)
+    tally = Tally(progress, EvalStats(), lambda *reduced: None)
+    for number, value in enumerate("CI"):
+        tally.add(EvalSample(id=number, epoch=1, input="", target="", scores={"includes": Score(value=value)}), number)
+        if value == "C":
+            assert dict(progress.snapshot().metrics)["accuracy"] == 1.0
+    with tally._lock:
+        assert dict(progress.snapshot().metrics)["accuracy"] == 1.0
+    assert dict(progress.snapshot().metrics)["accuracy"] == 0.5
 
 
 def test_connections_of_a_grader_can_be_set_before_it_sends_its_first_request() -> None:

@@ -13,6 +13,7 @@ from proctor.scorer import (
     Score,
     ScoreReducer,
     at_least,
+    check_distinct,
     check_reducers,
     collect_score,
     create_reducers,
@@ -153,3 +154,9 @@ def test_too_few_epochs_are_refused_before_a_run() -> None:
         check_reducers(create_reducers("at_least_3"), 2)
     with pytest.raises(UsageError, match="at least 1"):
         pass_at(0)
+
+
+def test_a_reducer_is_given_once() -> None:
+    check_distinct(create_reducers(["mean", "pass_at_2", "pass_at_3"]))
+    with pytest.raises(UsageError, match="the reducer pass_at_2 was given twice: name it once"):
+        check_distinct(create_reducers(["pass_at_2", "mean", "pass_at_2"]))

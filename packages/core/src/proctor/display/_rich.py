@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -24,6 +25,10 @@ _NARROW = 24  # columns beside the labels
 _LEVELS = {"info": "", "warning": "yellow", "error": "bold red"}
 _ENDINGS = {"done": "green", "error": "bold red", "cancelled": "yellow"}
 _KINDS = {"metric": "bold", "unscored": "yellow", "outcomes": "yellow", "error": "red", "log": "cyan", "next": "bold"}
+
+_WHOLE = ("status", "score", "scored")  # columns of the table of several units that are not folded
+_SPARE = ("outcomes", "scored")  # those that go first
+_FOLDED = 8  # characters to which a column may be folded
 
 
 class RichDisplay(Display):
@@ -103,13 +108,28 @@ class RichDisplay(Display):
 
 
 def _print_summary(console: Console, rows: Sequence[tuple[str, ...]]) -> None:
-    """A table of several units. Rows are told by all their cells, so those are folded rather than cut."""
+    """A table of several units. Rows are told by all their cells, so those are folded rather than cut, but no number.
+
+    Where that does not fit, columns go, and at last the table: all of it stands in the reports above.
+    """
+    columns = list(zip(*rows, strict=True))
+    for spare in ("", *_SPARE):
+        columns = [column for column in columns if column[0] != spare]
+        if sum(map(_least_width, columns)) + 2 * (len(columns) - 1) <= console.width:
+            break
+    else:
+        return
     grid = Table.grid(padding=(0, 2, 0, 0))
-    for _ in rows[0]:
-        grid.add_column(overflow="fold")
-    for place, row in enumerate(rows):
+    for column in columns:
+        grid.add_column(overflow="fold", no_wrap=column[0] in _WHOLE)
+    for place, row in enumerate(zip(*columns, strict=True)):
         grid.add_row(*map(Text, row), style="" if place else "dim")
     console.print(grid)
+
+
+def _least_width(column: Sequence[str]) -> int:
+    width = max(map(cell_len, column))
+    return width if column[0] in _WHOLE else min(width, _FOLDED)
 
 
 def _print_report(console: Console, item: UnitReport) -> None:

@@ -18,7 +18,15 @@ from proctor.engine._sandboxes import picked_up
 from proctor.engine._task import Epochs, Task, task_info
 from proctor.engine._unit import Unit
 from proctor.model import GenerateConfig, Model, check_base_url, generation_settings, get_model, make_model, use_models
-from proctor.scorer import Scorer, check_fields, check_reducers, check_targets, create_reducers, eval_scorers
+from proctor.scorer import (
+    Scorer,
+    check_distinct,
+    check_fields,
+    check_reducers,
+    check_targets,
+    create_reducers,
+    eval_scorers,
+)
 from proctor.solver import SolverLike, as_chain
 
 __all__ = ["make_plan", "resolve_models", "resolve_roles"]
@@ -121,6 +129,7 @@ def _unit(
     _check_samples(task, scorers, samples)
     reducers = None if epochs.reducer is None else create_reducers(epochs.reducer)
     check_reducers(reducers or (), epochs.epochs)
+    check_distinct(reducers or ())
     identity = ingredients(task, solver, scorers, samples, model, roles)
     return Unit(
         id=unit_identity(identity),

@@ -50,15 +50,19 @@ class UnitProgress:
         self.outcomes: Counter[str] = Counter()
         self.input_tokens = 0
         self.output_tokens = 0
-        self.metrics: tuple[tuple[str, float], ...] = ()
         self.results: tuple[MetricSnapshot, ...] = ()
         self.location = ""
         self.error = ""
         self.error_place = ""
         self.next = ""
         self.seconds: float | None = None
+        self._metrics: Callable[[], tuple[tuple[str, float], ...]] = tuple
         self._allowed: Callable[[], int] | None = None
         self._fill: Callable[[], None] | None = None
+
+    def on_metrics(self, running: Callable[[], tuple[tuple[str, float], ...]]) -> None:
+        """``running`` tells the scores so far, on any thread."""
+        self._metrics = running
 
     def on_samples(self, allowed: Callable[[], int], fill: Callable[[], None]) -> None:
         """The unit runs: ``allowed`` tells how many samples may run at once, ``fill`` starts those that may now."""
@@ -102,6 +106,8 @@ class UnitProgress:
         self.error = log.error.message if log.error else ""
         self.error_place = error_place(log.error, self.unit.task.folder) if log.error else ""
         self.seconds = seconds
+        metrics = self._metrics()
+        self._metrics = lambda: metrics  # what they were computed of can go
         final = unit_from_log(log)
         self.status = final.status
         self.next = final.next
@@ -126,7 +132,7 @@ class UnitProgress:
             done=self.done,
             running=self.started - self.recorded,
             errors=dict(self.errors),
-            metrics=self.metrics,
+            metrics=self._metrics(),
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,
             retries=sum(sum(model.retries.values()) for model in self.models()),

@@ -36,6 +36,7 @@ from proctor.scorer import (
     MetricsSpec,
     ResultsBuilder,
     Scorer,
+    check_distinct,
     check_reducers,
     create_reducers,
     eval_scorers,
@@ -109,6 +110,8 @@ class Scoring:
         reduced = log_reducers(header) if reducers is None else create_reducers(reducers)
         epochs = header.eval.config.epochs or 1
         check_reducers(reduced or (), epochs)
+        if reducers is not None:
+            check_distinct(reduced or ())
         self._grading: Grading | None = None
         self._samples, self._reductions = SampleSpool(), ReductionSpool()
         self._builder = ResultsBuilder(

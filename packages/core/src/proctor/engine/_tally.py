@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -25,8 +24,6 @@ from proctor.schema import (
 from proctor.scorer import MetricFailure, ResultsBuilder, scorer_names
 
 __all__ = ["Tally"]
-
-_SHOWN = 0.1  # seconds between two running scores
 
 
 class Tally:
@@ -53,8 +50,11 @@ class Tally:
         """The unit's scorers by the names that their scores have."""
         self._outcomes = Outcomes(list(self.scorers))
         progress.outcomes, progress.errors = self._outcomes.kinds, self._outcomes.errors
-        self._scores_due = 0.0
+        self._running: tuple[tuple[str, float], ...] = ()
+        self._stale = False
         self._lock = threading.Lock()
+        if unit.options.score_display:
+            progress.on_metrics(self.running)
         self._results = ResultsBuilder(
             unit.scorers,
             metrics=unit.task.metrics,
@@ -72,7 +72,7 @@ class Tally:
                 self._results.add(sample.id, sample.epoch, None, sample.metadata, position=position)
             else:
                 self._results.add(sample.id, sample.epoch, sample.scores, sample.metadata, position=position)
-                self._show_scores()
+                self._stale = True
 
     def add_reused(self, row: Mapping[str, Any], sample: Mapping[str, Any], position: int) -> None:
         """Count a sample that an earlier run completed.
@@ -100,7 +100,7 @@ class Tally:
             self._outcomes.add(found)
             self._add_usage(found)
             self._results.add(found.id, found.epoch, scores, sample.get("metadata"), position=position)
-            self._show_scores()
+            self._stale = True
 
     @property
     def values_only(self) -> bool:
@@ -140,6 +140,20 @@ class Tally:
         self._outcomes.complete(results, self._unit.total)
         return results
 
+    def running(self) -> tuple[tuple[str, float], ...]:
+        """The scores so far; may be asked on any thread.
+
+        They are computed when a screen asks, not when a sample ends: a burst of samples must not leave an old score
+        standing. A screen never waits for them; while a sample is being added it gets those of before.
+        """
+        if self._stale and self._lock.acquire(blocking=False):
+            try:
+                self._stale = False
+                self._running = tuple(self._results.running())
+            finally:
+                self._lock.release()
+        return self._running
+
     @property
     def failures(self) -> list[MetricFailure]:
         """The metrics that ``results`` could not compute."""
@@ -165,13 +179,6 @@ class Tally:
         self._progress.recorded += 1
         self._outcomes.add(sample)
         self._add_usage(sample)
-
-    def _show_scores(self) -> None:
-        """Bring the running scores up to date, as often as a screen can show them."""
-        now = time.monotonic()
-        if self._unit.options.score_display and now >= self._scores_due:
-            self._progress.metrics = tuple(self._results.running())
-            self._scores_due = now + _SHOWN
 
 
 def _usage(found: Mapping[str, Any] | None) -> dict[str, ModelUsage]:

@@ -12,6 +12,7 @@ __all__ = ["CANCELLED", "Outcomes", "cut_short", "error_kind", "planned_samples"
 
 _CUT_SHORT = frozenset({"content_filter", "max_tokens", "model_length"})  # replies that are scored but were not whole
 _NO_SCORE = "no_score"  # the scorer returned None
+_NAN = "nan"  # it gave NaN without a word
 CANCELLED = ("CancelledError", "Cancelled")
 """The kinds of error of a sample that was not left to come to its end."""
 
@@ -67,7 +68,7 @@ class Outcomes:
                 scored = True
                 continue
             # NaN: the sample could not be scored.
-            reason = f"unscored:{_NO_SCORE if score is None else score.reason or 'unknown'}"
+            reason = f"unscored:{_NO_SCORE if score is None else score.reason or _NAN}"
             self.kinds[reason] += 1
             missing[reason] += 1
         self.scored += scored

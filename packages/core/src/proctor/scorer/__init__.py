@@ -19,6 +19,7 @@ from proctor.scorer._multi import multi_scorer
 from proctor.scorer._pattern import pattern
 from proctor.scorer._reducers import (
     at_least,
+    check_distinct,
     check_reducers,
     collect_score,
     create_reducers,
@@ -76,6 +77,7 @@ __all__ = [
     "answer",
     "at_least",
     "bootstrap_stderr",
+    "check_distinct",
     "check_fields",
     "check_reducers",
     "check_targets",

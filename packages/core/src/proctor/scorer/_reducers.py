@@ -245,6 +245,24 @@ def _create(name: str) -> ScoreReducer:
     return made
 
 
+def check_distinct(reducers: Sequence[ScoreReducer]) -> None:
+    """Check that no reducer is given twice: all its metrics would be, too.
+
+    Raises:
+        UsageError: if one is.
+    """
+    for place, reducer in enumerate(reducers):
+        if any(_same(reducer, other) for other in reducers[:place]):
+            raise UsageError(f"the reducer {reducer_name(reducer)} was given twice: name it once")
+
+
+def _same(one: ScoreReducer, other: ScoreReducer) -> bool:
+    if not (is_registered(one, "reducer") and is_registered(other, "reducer")):
+        return one is other
+    first, second = registry_info(one), registry_info(other)
+    return (first.name, first.params) == (second.name, second.params)
+
+
 def check_reducers(reducers: Sequence[ScoreReducer], epochs: int) -> None:
     """Check that there are enough epochs for each reducer.
 
