@@ -112,7 +112,10 @@ def test_openai_needs_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_any_service_by_its_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(PrerequisiteError, match="MY_HOST_API_KEY and MY_HOST_BASE_URL"):
+    with pytest.raises(
+        PrerequisiteError,
+        match=r"MY_HOST_API_KEY and MY_HOST_BASE_URL .*export MY_HOST_API_KEY=\.\.\. MY_HOST_BASE_URL=",
+    ):
         make("openai-api/my-host/llama")
     with pytest.raises(PrerequisiteError, match="openai-api/<service>/<model>"):
         make("openai-api/llama")

@@ -242,7 +242,9 @@ async def test_a_connection_that_breaks_is_transient(server: FakeOpenAI, api: An
 async def test_nobody_listens(api: Any, ask: Any) -> None:
     model = api(None, base_url="http://127.0.0.1:9/v1")
 
-    with pytest.raises(ConnectionFailed, match=r"127\.0\.0\.1") as raised:
+    with pytest.raises(
+        ConnectionFailed, match=r"nothing listens at http://127\.0\.0\.1:9 .*server running\?"
+    ) as raised:
         await ask(model)
 
     assert model.classify(raised.value) == Retry("transient")

@@ -191,7 +191,7 @@ def test_ids_of_no_sample_are_refused(
 def test_a_variable_with_ids_of_no_sample_is_refused(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
     os.environ["PROCTOR_EVAL_SAMPLE_ID"] = ","
     assert main(["eval", "quiz.py"]) == 2
-    assert "PROCTOR_EVAL_SAMPLE_ID=',': [] names no sample" in capsys.readouterr().err
+    assert "PROCTOR_EVAL_SAMPLE_ID=',': it names no sample" in capsys.readouterr().err
 
 
 def test_no_task_is_refused_with_the_way_to_find_one(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
@@ -209,6 +209,14 @@ def test_a_bad_variable_is_a_usage_error(engine: Engine, capsys: pytest.CaptureF
     os.environ["PROCTOR_EVAL_LIMIT"] = "0"
     assert main(["eval", "q.py"]) == 2
     assert "PROCTOR_EVAL_LIMIT='0'" in capsys.readouterr().err
+
+
+def test_a_misspelt_variable_is_warned_of_once(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    os.environ |= {"PROCTOR_EVAL_EPCHS": "2", "PROCTOR_EVAL_XYZZY": "1", "PROCTOR_EVAL_EPOCHS": "3"}
+    os.environ["PROCTOR_EVAL_SET_ID"] = "of eval-set, not of eval"
+    assert main(["eval", "quiz.py"]) == 0
+    [line] = capsys.readouterr().err.splitlines()
+    assert "PROCTOR_EVAL_EPCHS (did you mean PROCTOR_EVAL_EPOCHS?), PROCTOR_EVAL_XYZZY: it has no effect" in line
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 130, 143])

@@ -98,6 +98,9 @@ def test_what_is_no_task_is_refused_with_what_to_do(folder: Path) -> None:
     _refused(f"{folder}/other.py@boom", "ZeroDivisionError", "line 5")
     _refused(f"{folder}/other.py@none", "NoneType", "return Task")
     _refused(42, "int")
+    _refused(f"{folder}/good.py@", "good.py@ names no task", "good.py@NAME")
+    _refused(f"{folder}@", "names no task")
+    _refused(f"{folder}/good.py@first,renamed", "one by one", "good.py@first ", "good.py@renamed")
 
 
 def test_a_broken_file_of_a_folder_is_no_task_less_but_an_error(folder: Path) -> None:
@@ -154,6 +157,8 @@ def test_arguments_become_what_their_annotations_say(tmp_path: Path) -> None:
     [source] = find_tasks(tmp_path / "typed.py")
     loaded = source.load({"cot": "no", "n": 3, "share": 1, "name": 7})
     assert loaded.metadata["got"] == [False, 3, 1.0, "7", "a"]
+    with pytest.raises(UsageError, match="-T cot=maybe does not fit its type: give true or false"):
+        source.load({"cot": "maybe"})
     for wrong in ({"n": "abc"}, {"cot": "maybe"}, {"n": 1.5}, {"how": "b"}):
         with pytest.raises(UsageError, match=f"-T {next(iter(wrong))}="):
             source.load(wrong)

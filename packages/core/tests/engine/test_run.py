@@ -159,6 +159,23 @@ def test_a_list_without_a_task_and_ids_of_no_sample_are_refused(run: Callable[..
             run(Task(dataset=sums(), name="sums"), sample_id=none)
 
 
+def test_an_argument_that_only_some_tasks_take_names_those(run: Callable[..., list[EvalLog]]) -> None:
+    @task
+    def small(k: int = 1) -> Task:
+        return Task(dataset=sums(k), scorer=match())
+
+    @task
+    def plain() -> Task:
+        return Task(dataset=sums(1), scorer=match())
+
+    with pytest.raises(UsageError, match=r"-T k=.* is taken by 'small' and not by 'plain'"):
+        run([small, plain], task_args={"k": 2})
+    with pytest.raises(UsageError, match=r"'small' has no argument 'kk'.*did you mean 'k'"):
+        run([small, plain], task_args={"kk": 2})
+    [log] = run([small], task_args={"k": 2}, model=answers())
+    assert log.results is not None and log.results.total_samples == 2
+
+
 def test_a_solver_without_its_parentheses_is_refused_before_the_run(run: Callable[..., list[EvalLog]]) -> None:
     with pytest.raises(UsageError, match=r"given for this run: generate is no solver.* write generate\(\)"):
         run(Task(dataset=sums(), name="sums"), solver=generate)

@@ -63,6 +63,27 @@ async def test_a_broken_file_is_a_usage_error(tmp_path: Path, text: str) -> None
         get_model("mock/model", answers=str(tmp_path / "none.json"), memoize=False)
 
 
+@pytest.mark.parametrize("text", ["", "[]", "{}"])
+def test_a_file_without_an_answer_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "none.txt").write_text(text)
+    with pytest.raises(UsageError, match=r"none\.txt: there is no answer in it"):
+        get_model("mock/model", answers=str(tmp_path / "none.txt"), memoize=False)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"latency": -1.0}, {"latency": float("nan")}, {"failures": -1}, {"failure_every": -1}, {"retry_after": -1}],
+)
+def test_arguments_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=f"{next(iter(wrong))} is .*: give 0 or more"):
+        get_model("mock/model", memoize=False, **wrong)
+
+
+def test_a_provider_in_capitals_is_a_close_match() -> None:
+    with pytest.raises(UsageError, match=r"no model provider 'MOCK'\. Did you mean 'mock'"):
+        get_model("MOCK/model", memoize=False)
+
+
 async def test_outputs_given_in_code_are_used_once() -> None:
     model = get_model("mock/model", custom_outputs=["a", ModelOutput.from_content("m", "b")], memoize=False)
 

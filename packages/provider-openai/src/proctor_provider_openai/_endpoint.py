@@ -176,7 +176,7 @@ def generic_endpoint(name: str, base_url: str | None, api_key: str | None) -> En
     if missing or address is None:
         raise PrerequisiteError(
             f"openai-api/{name} needs {' and '.join(missing)} in the environment (or in a .env file): "
-            f"export {missing[0]}=..."
+            f"export {' '.join(f'{name}=...' for name in missing)}"
         )
     return _plain(address, model, key, known.quirks if known else Quirks(extras=frozenset({"top_k"}), video=True), {})
 

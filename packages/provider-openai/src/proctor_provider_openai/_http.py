@@ -7,6 +7,7 @@ OpenAI SDK is not: its import alone takes about a second.
 from __future__ import annotations
 
 import asyncio
+import errno
 import importlib
 import json
 import urllib.request
@@ -88,7 +89,7 @@ class _AiohttpPoster(Poster):
         except TimeoutError as error:
             raise ConnectionFailed(f"no connection to {target.host} within {CONNECT_TIMEOUT:g} s") from error
         except self._failures as error:
-            raise ConnectionFailed(_describe(target.host, error)) from error
+            raise ConnectionFailed(_describe(url, error)) from error
 
     async def aclose(self) -> None:
         await self._session.close()
@@ -112,15 +113,34 @@ class _Httpx2Poster(Poster):
         try:
             response = await self._client.post(url, headers=dict(headers), content=body, follow_redirects=False)
         except self._failures as error:
-            raise ConnectionFailed(_describe(urlsplit(url).hostname, error)) from error
+            raise ConnectionFailed(_describe(url, error)) from error
         return response.status_code, response.headers, response.content
 
     async def aclose(self) -> None:
         await self._client.aclose()
 
 
-def _describe(host: str | None, error: BaseException) -> str:
-    return f"no complete answer from {host}: {type(error).__name__}: {error}"
+def _describe(url: str, error: BaseException) -> str:
+    parts = urlsplit(url)
+    if _was_refused(error):
+        port = "" if parts.port is None else f":{parts.port}"
+        return (
+            f"nothing listens at {parts.scheme}://{parts.hostname}{port} (connection refused): is the server running?"
+        )
+    return f"no complete answer from {parts.hostname}: {type(error).__name__}: {error}"
+
+
+def _was_refused(error: BaseException | None) -> bool:
+    """Whether every address refused the connection; libraries wrap the system's own word for that in several ways."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, OSError) and error.errno == errno.ECONNREFUSED:
+            return True
+        if isinstance(error, BaseExceptionGroup):
+            return all(_was_refused(one) for one in error.exceptions)
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _proxy(base_url: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from proctor.cli._params import ParamType
 from proctor.cli._root import EXIT_CODES
 from proctor.cli._warnings import plain_warnings
 from proctor.contracts import UsageError
-from proctor.schema import env_options
+from proctor.schema import env_options, option_table, set_option_table
 
 __all__ = [
     "CONTEXT",
@@ -78,6 +79,7 @@ def merged_options(given: Mapping[str, Any]) -> dict[str, Any]:
         options = env_options(os.environ, given)
     except ValueError as error:
         raise UsageError(str(error)) from None
+    _warn_unknown(os.environ)
     said = {key: value for key, value in given.items() if value is not None}
     for one, other in (_CONNECTIONS, _CONNECTIONS[::-1]):
         if one in said and other not in said:
@@ -90,6 +92,24 @@ def merged_options(given: Mapping[str, Any]) -> dict[str, Any]:
             err=True,
         )
     return merged
+
+
+def _warn_unknown(environ: Mapping[str, str]) -> None:
+    """Say once which variables look like options of evaluations and are none: a misspelt one would change nothing."""
+    table = {**option_table(), **set_option_table()}
+    known = {option.variable(key) for key, option in table.items()}
+    unknown = sorted(name for name, value in environ.items() if name.startswith("PROCTOR_EVAL_") and value)
+    said = []
+    for name in unknown:
+        if name not in known:
+            close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.8)
+            said.append(f"{name} (did you mean {close[0]}?)" if close else name)
+    if said:
+        click.echo(
+            f"Warning: no option has the environment variable {', '.join(said)}: it has no effect. "
+            "`proctor eval --help` lists the options.",
+            err=True,
+        )
 
 
 def for_machines(options: dict[str, Any], given: Mapping[str, Any]) -> None:

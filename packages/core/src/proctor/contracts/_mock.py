@@ -20,6 +20,9 @@ class MockArgs:
         custom_outputs: for Python code: outputs used once, in turn, or a function of (input, tools, tool_choice,
             config).
 
+    Raises:
+        ValueError: for a number below 0.
+
     Example:
         >>> from proctor.contracts import MockArgs
         >>> MockArgs(latency=0.1, failure_every=10).failure
@@ -33,3 +36,9 @@ class MockArgs:
     failure: Literal["rate_limit", "transient", "permanent"] = "transient"
     retry_after: float | None = None
     custom_outputs: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("latency", "failures", "failure_every", "retry_after"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < float("inf"):
+                raise ValueError(f"{name} is {value}: give 0 or more")

@@ -80,7 +80,9 @@ def _find(spec: TaskLike) -> list[TaskSource]:
         return _from_file(Path(spec.file), spec.name)
     if isinstance(spec, (str, Path)):
         text = str(spec)
-        path, _, name = text.partition("@")
+        path, at, name = text.partition("@")
+        if at and not name and Path(path).exists():
+            raise UsageError(f"{text} names no task: give {path}@NAME, or {path} for all of its tasks")
         if Path(path).is_dir():
             sources = _from_folder(Path(path))
             return _pick(sources, name, path) if name else sources
@@ -119,6 +121,9 @@ def _from_file(file: Path, name: str) -> list[TaskSource]:
 
 def _pick(sources: list[TaskSource], name: str, where: str) -> list[TaskSource]:
     chosen = [source for source in sources if source.name == name]
+    if not chosen and "," in name:
+        each = " ".join(f"{where}@{one.strip()}" for one in name.split(",") if one.strip())
+        raise UsageError(f"{where} has no task {name!r}: name several tasks one by one, {each}")
     if not chosen:
         names = [source.name for source in sources]
         close = difflib.get_close_matches(name, names, n=1)

@@ -18,7 +18,7 @@ from proctor.engine._task import Task
 from proctor.registry import registry_info
 from proctor.schema import redact
 
-__all__ = ["load_task", "source_file", "where_raised", "working_in"]
+__all__ = ["check_shared_args", "load_task", "source_file", "where_raised", "working_in"]
 
 
 @contextlib.contextmanager
@@ -97,10 +97,38 @@ def _converted(function: Any, args: Mapping[str, Any], name: str) -> dict[str, A
         try:
             made[given] = adapter.validate_python(value)
         except ValidationError as error:
-            what = error.errors()[0]["msg"]
+            first = error.errors()[0]
+            what = "give true or false" if first["type"].startswith("bool_") else first["msg"]
             seen = redact({given: value})[given]
             raise UsageError(f"task {name!r}: -T {given}={seen} does not fit its type: {what}") from None
     return made
+
+
+def check_shared_args(functions: Mapping[str, Any], args: Mapping[str, Any]) -> None:
+    """Refuse arguments for several tasks that only some of them take, and say which do.
+
+    Args:
+        functions: by the task's name.
+        args: of ``-T``; one that no task takes is left to ``load_task``, which knows close matches.
+
+    Raises:
+        UsageError: for the first such argument.
+    """
+    for given in args:
+        takes = {name: _takes(function, given) for name, function in functions.items()}
+        have, lack = [name for name in takes if takes[name]], [name for name in takes if not takes[name]]
+        if have and lack:
+            raise UsageError(
+                f"-T {given}=... is taken by {', '.join(map(repr, have))} and not by {', '.join(map(repr, lack))}: "
+                "an argument goes to every task, so evaluate these apart, each as FILE@NAME"
+            )
+
+
+def _takes(function: Any, name: str) -> bool:
+    if not callable(function):  # a task as it is
+        return False
+    parameters = inspect.signature(function).parameters
+    return name in parameters or any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
 
 
 def _check_args(function: Any, args: Mapping[str, Any], name: str) -> None:

@@ -13,6 +13,7 @@ from proctor.engine._errors import ErrorPolicy
 from proctor.engine._identity import ingredients, unit_identity
 from proctor.engine._label import labelled
 from proctor.engine._load import TaskSource, find_solver
+from proctor.engine._make_task import check_shared_args
 from proctor.engine._options import RunOptions
 from proctor.engine._sandboxes import picked_up
 from proctor.engine._task import Epochs, Task, task_info
@@ -94,6 +95,8 @@ def make_plan(sources: Sequence[TaskSource], models: Sequence[Model | None], opt
         UsageError: for anything that can be known to be wrong before the first request.
     """
     roles = resolve_roles(options.model_roles)
+    if len(sources) > 1:
+        check_shared_args({source.name: source.make for source in sources}, options.task_args)
     units = []
     selected: dict[int, Selection] = {}
     for source in sources:

@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import anyio
 
@@ -15,6 +15,7 @@ from proctor.schema import ChatMessage, GenerateConfig, ModelOutput, ModelUsage,
 
 __all__ = ["MockAPI", "MockArgs", "MockError"]
 
+_T = TypeVar("_T")
 Reply: TypeAlias = str | ModelOutput
 Script: TypeAlias = Callable[[list[ChatMessage], list[ToolInfo], ToolChoice, GenerateConfig], Reply | Awaitable[Reply]]
 
@@ -116,15 +117,21 @@ def _usage(input: list[ChatMessage], output: ModelOutput) -> ModelUsage:
     return ModelUsage.trusted(input_tokens=input_tokens, output_tokens=output_tokens, total_tokens=total)
 
 
+def _some(answers: _T, file: str) -> _T:
+    if not answers:
+        raise UsageError(f"-M answers={file}: there is no answer in it; leave it out for the mock's own")
+    return answers
+
+
 def _read_answers(file: str) -> list[Reply] | dict[str, str]:
     try:
         text = Path(file).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"-M answers={file}: cannot read the file ({error})") from None
     if text.lstrip()[:1] not in ("[", "{"):
-        return list(text.splitlines())
+        return [*_some(text.splitlines(), file)]
     try:
-        data = json.loads(text)
+        data = _some(json.loads(text), file)
         if isinstance(data, dict):
             return {str(asked): str(answer) for asked, answer in data.items()}
         return [answer if isinstance(answer, str) else ModelOutput.model_validate(answer) for answer in data]

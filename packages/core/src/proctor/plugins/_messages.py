@@ -15,7 +15,9 @@ def unknown(kind: Kind, name: str, offered: list[str]) -> UsageError:
     """Nothing offers ``name``: the close match, and the distribution that would provide it."""
     known = KNOWN.get(kind.name, {})
     parts = [f"There is no {kind.noun} {name!r}."]
-    close = [name] if name in known else difflib.get_close_matches(name, {*offered, *known}, n=1)
+    everything = {*offered, *known}
+    close = [each for each in (name, name.lower()) if each in everything][:1]
+    close = close or difflib.get_close_matches(name.lower(), everything, n=1)
     if close and close[0] in offered:
         parts.append(f"Did you mean {close[0]!r}?")
     elif close:

@@ -158,7 +158,7 @@ def _yaml(text: str, path: str | None = None) -> Any:
 def _check(option: Option, value: Any) -> None:
     if option.form == "ids" and isinstance(value, Sequence) and not any(str(id).strip() for id in value):
         # A variable of a script that is empty must not make a run of nothing, nor one of everything.
-        raise ValueError(f"{value!r} names no sample: give one id or several (3,7), or leave it out to run all.")
+        raise ValueError("it names no sample: give one id or several (3,7), or leave it out to run all.")
     if option.form == "range" and not isinstance(value, int):
         start, stop = value
         if start < 0 or stop <= start:
