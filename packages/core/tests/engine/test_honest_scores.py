@@ -14,8 +14,22 @@ from proctor.contracts import UsageError
 from proctor.dataset import IterableDataset, Sample
 from proctor.display import unit_from_log
 from proctor.engine import recompute_metrics
+from proctor.engine import score as rescore
 from proctor.schema import EvalLog, Value
-from proctor.scorer import Score, Scorer, Target, accuracy, grouped, includes, match, mean, scorer, stderr
+from proctor.scorer import (
+    Metric,
+    Score,
+    Scorer,
+    Target,
+    accuracy,
+    grouped,
+    includes,
+    match,
+    mean,
+    metric,
+    scorer,
+    stderr,
+)
 from proctor.solver import Generate, Solver, TaskState, solver
 
 Run = Callable[..., list[EvalLog]]
@@ -103,3 +117,36 @@ def test_a_score_that_is_nan_and_a_key_that_is_not_there_have_reasons(run: Run) 
     first, second = unit_from_log(log).results
     assert (first.scored, first.total, dict(first.missing)) == (2, 3, {"unscored:nan": 1})
     assert (second.scored, second.total, dict(second.missing)) == (1, 3, {"unscored:nan": 1, "unscored:no_key": 1})
+
+
+@scorer(metrics=[accuracy()])
+def told() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value={1: "banana", 2: "C", 3: "0.5"}[int(str(state.sample_id))])
+
+    return score
+
+
+def test_text_that_is_no_number_is_no_score_and_is_told_once(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    samples = [Sample(id=place, input=f"What is {place}?", target=str(place)) for place in (1, 2, 3)]
+    [log] = run(Task(dataset=samples, scorer=told()), model=answers(), epochs=2)
+    [shown] = unit_from_log(log).results
+    assert (shown.value, shown.scored, shown.total) == (0.75, 2, 3)
+    assert dict(shown.missing) == {"unscored:not_a_number": 2} and log.status == "success"
+    [text] = [record.getMessage() for record in caplog.records if "is no number" in record.getMessage()]
+    assert text.startswith("the scorer told gave 'banana' for sample 1, which is no number")
+    again = recompute_metrics(log.location)
+    assert again.results == log.results
+    scored = rescore(log.location, told(), output=f"{log.location}-scored.eval")
+    assert [dict(one.missing) for one in unit_from_log(scored).results][1:] == [{"unscored:not_a_number": 2}]
+
+
+def test_text_may_be_what_is_counted_where_nothing_makes_a_number_of_it(run: Run) -> None:
+    @metric(scores="unreduced")
+    def bananas() -> Metric:
+        return lambda scores: float(sum(score.score.value == "banana" for score in scores))
+
+    samples = [Sample(id=place, input=f"What is {place}?", target=str(place)) for place in (1, 2, 3)]
+    [log] = run(Task(dataset=samples, scorer=told(), metrics=[bananas()]), model=answers())
+    [shown] = unit_from_log(log).results
+    assert (shown.value, shown.partial) == (1.0, False)

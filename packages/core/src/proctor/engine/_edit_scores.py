@@ -207,13 +207,14 @@ def recomputed(file: LogFile, log: EvalLog, edited: SampleSpool | None = None) -
     missing: list[str] = []
     scorers = _declared(log.eval, missing)
     names = scorer_names(scorers) or list(dict.fromkeys(one.scorer for one in (log.results or EvalResults()).scores))
-    outcomes, spool = Outcomes(names), ReductionSpool()
+    spool = ReductionSpool()
     builder = ResultsBuilder(
         scorers,
         reducers=log_reducers(log),
         epochs=log.eval.config.epochs or 1,
         on_reduction=spool.add,
     )
+    outcomes = Outcomes(names, builder.no_number)
     places = {str(id): place for place, id in enumerate(log.eval.dataset.sample_ids or ())}
     log.invalidated = False
     for sample in scored_samples(file, edited):

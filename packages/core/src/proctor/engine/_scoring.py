@@ -118,7 +118,10 @@ class Scoring:
             made, metrics=job.metrics, reducers=reduced, epochs=epochs, on_reduction=self._reduced
         )
         self._renamed = dict(zip(scorer_names(made), self._scorers, strict=True))
-        self._outcomes = Outcomes([*former, *self._scorers])
+        shown = {name: own for own, name in self._renamed.items()}
+        self._outcomes = Outcomes(
+            [*former, *self._scorers], lambda name, score: self._builder.no_number(shown.get(name, ""), score)
+        )
         self._places = {str(id): place for place, id in enumerate(header.eval.dataset.sample_ids or ())}
         self._multiple = any(step.params.get("multiple_correct") for step in header.plan.steps)
 

@@ -48,8 +48,6 @@ class Tally:
         self._stats = stats
         self.scorers = dict(zip(scorer_names(unit.scorers), unit.scorers, strict=True))
         """The unit's scorers by the names that their scores have."""
-        self._outcomes = Outcomes(list(self.scorers))
-        progress.outcomes, progress.errors = self._outcomes.kinds, self._outcomes.errors
         self._running: tuple[tuple[str, float], ...] = ()
         self._stale = False
         self._lock = threading.Lock()
@@ -62,6 +60,8 @@ class Tally:
             epochs=unit.epochs,
             on_reduction=on_reduction,
         )
+        self._outcomes = Outcomes(list(self.scorers), self._results.no_number)
+        progress.outcomes, progress.errors = self._outcomes.kinds, self._outcomes.errors
 
     def add(self, sample: EvalSample, position: int) -> None:
         """Count a sample that ended, in an error or not; ``position`` is its place in the dataset's order."""

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from proctor.schema import EvalError, EvalResults, EvalSample, EvalSampleSummary, EvalSpec, own_metadata
+from proctor.schema import (
+    NOT_A_NUMBER,
+    EvalError,
+    EvalResults,
+    EvalSample,
+    EvalSampleSummary,
+    EvalSpec,
+    Score,
+    own_metadata,
+)
 
 __all__ = ["CANCELLED", "Outcomes", "cut_short", "error_kind", "planned_samples"]
 
@@ -31,9 +40,11 @@ class Outcomes:
 
     Args:
         scorers: the names of the scorers whose scores are looked for.
+        no_number: told a scorer's name and its score, says whether that can't be counted: text that is no number.
     """
 
-    def __init__(self, scorers: Sequence[str]) -> None:
+    def __init__(self, scorers: Sequence[str], no_number: Callable[[str, Score], bool] | None = None) -> None:
+        self._no_number = no_number
         self.kinds: Counter[str] = Counter()
         """What befell samples that completed, and those that were cancelled or invalidated."""
         self.errors: Counter[str] = Counter()
@@ -65,10 +76,13 @@ class Outcomes:
         for name, missing in self._missing.items():
             score = scores.get(name)
             if score is not None and score.value == score.value:
-                scored = True
-                continue
-            # NaN: the sample could not be scored.
-            reason = f"unscored:{_NO_SCORE if score is None else score.reason or _NAN}"
+                if self._no_number is None or type(score.value) is not str or not self._no_number(name, score):
+                    scored = True
+                    continue
+                reason = f"unscored:{NOT_A_NUMBER}"
+            else:
+                # NaN: the sample could not be scored.
+                reason = f"unscored:{_NO_SCORE if score is None else score.reason or _NAN}"
             self.kinds[reason] += 1
             missing[reason] += 1
         self.scored += scored

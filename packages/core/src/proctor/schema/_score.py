@@ -8,12 +8,14 @@ from pydantic import Field
 
 from proctor.schema._base import Record
 
-__all__ = ["CORRECT", "INCORRECT", "NOANSWER", "PARTIAL", "Provenance", "Score", "ScoreEdit", "Value"]
+__all__ = ["CORRECT", "INCORRECT", "NOANSWER", "NOT_A_NUMBER", "PARTIAL", "Provenance", "Score", "ScoreEdit", "Value"]
 
 CORRECT = "C"
 INCORRECT = "I"
 PARTIAL = "P"
 NOANSWER = "N"
+NOT_A_NUMBER = "not_a_number"
+"""The reason of a score that is text where a number is needed."""
 
 Scalar: TypeAlias = str | int | float | bool
 Value: TypeAlias = Scalar | list[Scalar] | dict[str, Scalar | None]

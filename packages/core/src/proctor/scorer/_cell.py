@@ -124,6 +124,11 @@ class Cell:
         return bool(self._unreduced)
 
     @property
+    def wants_reduced(self) -> bool:
+        """Whether a metric wants the scores reduced over epochs."""
+        return any(not slot.unreduced for slot in self._slots)
+
+    @property
     def names(self) -> list[str]:
         """The metrics' names."""
         return [slot.name for slot in self._slots]

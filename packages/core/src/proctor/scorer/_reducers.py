@@ -214,6 +214,14 @@ def reducer_name(reducer: ScoreReducer) -> str:
     return f"{name}_{info.params['k']}" if isinstance(info.params.get("k"), int) else name
 
 
+def is_plain_mean(reducer: ScoreReducer) -> bool:
+    """Whether ``reducer`` is the mean of what the default conversion makes of scores."""
+    if not is_registered(reducer, "reducer"):
+        return False
+    info = registry_info(reducer)
+    return info.name.rpartition("/")[2] == "mean" and not info.params_passed
+
+
 def create_reducers(reducers: str | ScoreReducer | Sequence[str | ScoreReducer]) -> list[ScoreReducer]:
     """Reducers by name (``mean``, ``at_least_2``, ``pass_at_5``, an own one's) or as they are.
 

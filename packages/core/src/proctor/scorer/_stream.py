@@ -93,6 +93,8 @@ class Stream:
         self._error: Exception | None = None
         self._reduction_error: Exception | None = None
         cells = [Cell(metrics) for metrics in [plan.whole or [], *(some for _, some in plan.keyed)]]
+        self.wants_whole = self._whole is not None and self._whole.wants_reduced
+        """Whether a metric wants the reduced scores themselves, not parts of them."""
         self.wants_unreduced = any(cell.wants_unreduced for cell in cells)
         self.values_only = all(cell.values_only for cell in cells)
 
