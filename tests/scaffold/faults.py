@@ -68,6 +68,7 @@ FAULTS = (
         'usage.get("prompt_tokens", 0)',
         "0",
         "model.usage",
+        "model.usage_counts",
     ),
     _fault(
         "model-provider",

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from proctor_testkit._display_suite import DisplaySuite
     from proctor_testkit._fault_proxy import FaultProxy, ProxiedRequest
     from proctor_testkit._log_store_suite import LogStoreSuite
-    from proctor_testkit._model_suite import FakeServer, ModelProviderSuite
+    from proctor_testkit._model_suite import FakeServer, FakeToolServer, ModelProviderSuite
     from proctor_testkit._network import OutsideNetworkError, loopback_only
     from proctor_testkit._observer_suite import ObserverSuite
     from proctor_testkit._openai_server import FakeOpenAI, Garbled, WaitForm
     from proctor_testkit._sandbox_suite import SandboxSuite
-    from proctor_testkit._scripted_server import FakeRequest
+    from proctor_testkit._scripted_server import FakeRequest, Reply, ScriptedServer, Step
     from proctor_testkit._suite import Check, Needed, Suite, check
     from proctor_testkit.kube import FakeKubernetes, KubeRequest
 
@@ -27,6 +27,7 @@ __all__ = [
     "FakeOpenAI",
     "FakeRequest",
     "FakeServer",
+    "FakeToolServer",
     "FaultProxy",
     "Garbled",
     "KubeRequest",
@@ -36,7 +37,10 @@ __all__ = [
     "ObserverSuite",
     "OutsideNetworkError",
     "ProxiedRequest",
+    "Reply",
     "SandboxSuite",
+    "ScriptedServer",
+    "Step",
     "Suite",
     "WaitForm",
     "check",
@@ -52,6 +56,7 @@ _HOME = {
     "FakeOpenAI": "_openai_server",
     "FakeRequest": "_scripted_server",
     "FakeServer": "_model_suite",
+    "FakeToolServer": "_model_suite",
     "FaultProxy": "_fault_proxy",
     "Garbled": "_openai_server",
     "KubeRequest": "kube",
@@ -61,7 +66,10 @@ _HOME = {
     "ObserverSuite": "_observer_suite",
     "OutsideNetworkError": "_network",
     "ProxiedRequest": "_fault_proxy",
+    "Reply": "_scripted_server",
     "SandboxSuite": "_sandbox_suite",
+    "ScriptedServer": "_scripted_server",
+    "Step": "_scripted_server",
     "Suite": "_suite",
     "WaitForm": "_openai_server",
     "check": "_suite",

@@ -86,7 +86,7 @@ class FakeBedrock(ScriptedServer):
         """Send one message of the next stream with a bit turned over."""
         self._steps.append(Step(more={"corrupt": at}))
 
-    def _respond(self, step: Step, said: Reply, request: FakeRequest) -> Step:
+    def respond(self, step: Step, said: Reply, request: FakeRequest) -> Step:
         """The reply as a body or as an event stream, by the request's path; or why there is none."""
         signed = request.headers.get("authorization", "")
         if not signed.startswith(("AWS4-HMAC-SHA256 ", "Bearer ")):

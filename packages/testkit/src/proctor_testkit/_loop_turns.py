@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
-import anyio.lowlevel
+from anyio.abc import TaskStatus
 
 __all__ = ["longest_stop"]
 
@@ -26,19 +26,19 @@ async def longest_stop(function: Callable[..., Awaitable[Any]], *args: Any) -> i
             time.sleep(0.01)
             beside += 1
 
-    async def turn() -> None:
+    async def turn(*, task_status: TaskStatus[None]) -> None:
         nonlocal longest
+        before = beside
+        task_status.started()
         while True:
-            before = beside
             await anyio.sleep(0.001)
-            longest = max(longest, beside - before)
+            longest, before = max(longest, beside - before), beside
 
     thread = threading.Thread(target=turn_beside, daemon=True)
     thread.start()
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(turn)
-            await anyio.lowlevel.checkpoint()
+            await group.start(turn)
             await function(*args)
             await anyio.sleep(0.002)  # so that the turn that was held up is counted
             group.cancel_scope.cancel()

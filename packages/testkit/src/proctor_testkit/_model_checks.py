@@ -13,9 +13,10 @@ from proctor.contracts import ModelAPI, ModelProvider
 from proctor.model import ChatMessage, ChatMessageUser, GenerateConfig, Model, ModelOutput, get_model
 from proctor.schema import ToolChoice, ToolInfo, ToolParam, ToolParams
 from proctor_testkit._held_server import HeldServer
+from proctor_testkit._scripted_server import FakeRequest
 from proctor_testkit._suite import Needed, Suite
 
-__all__ = ["WEATHER", "FakeServer", "ModelChecks", "leaves"]
+__all__ = ["WEATHER", "FakeServer", "FakeToolServer", "ModelChecks", "leaves"]
 
 WEATHER = ToolInfo(
     name="weather",
@@ -27,8 +28,8 @@ WEATHER = ToolInfo(
 class FakeServer(Protocol):
     """What the suite needs of a fake server that speaks a provider's protocol on loopback.
 
-    With the capability ``tools`` or ``reasoning`` it also has ``say(text, calls=[(name, arguments)], reasoning=text)``,
-    which answers the next request so. With ``faults`` it is a ``ScriptedServer``, as the kit's own fakes are.
+    With the capability ``tools`` or ``reasoning`` it is a ``FakeToolServer``, too; with ``faults`` it is a
+    ``ScriptedServer``, as the kit's own fakes are, and then it has all of this already.
     """
 
     @property
@@ -36,11 +37,36 @@ class FakeServer(Protocol):
         """Where the provider is to send its requests."""
 
     @property
-    def requests(self) -> Sequence[Any]:
-        """The requests for a generation so far, failed ones among them."""
+    def requests(self) -> Sequence[FakeRequest]:
+        """The requests for a generation so far, failed ones among them, the oldest first.
+
+        Of each the suite reads ``body``, the JSON that came in; another object that has it does as well.
+        """
 
     def fail(self, status: int, *, headers: Mapping[str, str] | None = None) -> None:
-        """Answer the next request with an error."""
+        """Answer the next request, and no other, with an error of this status, with these headers beside its own."""
+
+
+class FakeToolServer(FakeServer, Protocol):
+    """A fake server whose next answer can be told."""
+
+    def say(
+        self,
+        text: str | None = None,
+        *,
+        calls: Sequence[tuple[str, Any]] = (),
+        reasoning: str | None = None,
+        **more: Any,
+    ) -> None:
+        """Answer the next request so; several calls are of several requests.
+
+        Args:
+            text: of the reply; None for one that only calls tools.
+            calls: name and arguments (a dict) of each tool call. The server gives each an id of its own.
+            reasoning: what the model thought.
+            more: with ``reasoning``, what the suite's ``reasoning_proof`` has; with ``faults`` and ``usage``, what the
+                service counted: ``usage={"input": 2, "output": 7}``.
+        """
 
 
 class ModelChecks(Suite):

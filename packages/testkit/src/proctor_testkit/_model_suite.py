@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from proctor_testkit._model_call_checks import CallChecks
-from proctor_testkit._model_checks import FakeServer
+from proctor_testkit._model_checks import FakeServer, FakeToolServer
 from proctor_testkit._model_fault_checks import FaultChecks
 from proctor_testkit._model_loop_checks import LoopChecks
 from proctor_testkit._model_tool_checks import ToolChecks
 from proctor_testkit._model_wire_checks import WireChecks
 
-__all__ = ["FakeServer", "ModelProviderSuite"]
+__all__ = ["FakeServer", "FakeToolServer", "ModelProviderSuite"]
 
 
 class ModelProviderSuite(CallChecks, LoopChecks, WireChecks, ToolChecks, FaultChecks):
@@ -25,7 +25,8 @@ class ModelProviderSuite(CallChecks, LoopChecks, WireChecks, ToolChecks, FaultCh
         capabilities: of ``usage``, ``max_tokens`` (a limit ends a reply), ``server`` (the fixture gives one), ``tools``
             and ``reasoning`` (the server can be told to call tools, and to think; thoughts go back to it),
             ``retry_after_date`` and ``retry_after_ms`` (the forms that the service uses beside seconds) and ``faults``
-            (the server is a ``ScriptedServer``, such as ``FakeOpenAI``: it drops, stalls and garbles).
+            (the server is a ``ScriptedServer``, such as
+            ``FakeOpenAI`` or a subclass of your own: it drops, stalls and garbles).
 
     Example::
 

@@ -110,7 +110,7 @@ class FakeOpenAI(ScriptedServer):
         """Answer the next request with status 200 and something that is no reply."""
         self.send(200, _GARBLED[what])
 
-    def _respond(self, step: Step, said: Reply, request: FakeRequest) -> Step:
+    def respond(self, step: Step, said: Reply, request: FakeRequest) -> Step:
         """The reply as a chat completion or a response, by the request's path."""
         path = request.path.partition("?")[0]
         stream = bool(request.body.get("stream"))

@@ -65,13 +65,60 @@ class Step:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
+def answer(
+    text: str | None = None,
+    *,
+    calls: Sequence[tuple[str, Any]] = (),
+    reasoning: str | None = None,
+    usage: Mapping[str, int] | None = None,
+    **more: Any,
+) -> Reply:
+    """What a model says, for a protocol that adds nothing of its own.
+
+    Args:
+        text: the text of the reply; None for one of tool calls only.
+        calls: name and arguments of each tool call.
+        reasoning: what the model thought.
+        usage: of ``input`` and ``output``, token counts.
+        more: what else the server's ``respond`` knows, such as a signature of the reasoning.
+    """
+    counts = {"input": 20, "output": 10, **(usage or {})}
+    return {"text": text, "calls": list(calls), "reasoning": reasoning, "usage": counts, **more}
+
+
 class ScriptedServer(ABC):
-    """The engine: requests are counted, steps are taken in turn, connections are kept, cut, reset or left waiting."""
+    """A fake model service on loopback: what it does to each request is queued before, its protocol is a subclass's.
 
-    answer: ClassVar[Callable[..., Reply]]
-    """What a model says, from its text and from what else the protocol knows."""
+    A subclass writes ``respond``. It speaks HTTP/1.1, whose bodies are JSON; connections are kept, cut, reset or left
+    waiting as told. With such a server a suite may declare the capability ``faults``. It is a context manager; it runs
+    in a thread of its own.
 
-    def __init__(self, name: str, text: str) -> None:
+    Args:
+        name: of its thread.
+        text: what it answers until told otherwise.
+
+    Attributes:
+        requests: the requests so far.
+        headers: sent with every answer.
+        in_flight: requests that are being answered, and ``peak``, the most there were at once.
+        connections: how many there were so far.
+
+    Example::
+
+        class AcmeServer(ScriptedServer):
+            def respond(self, step, said, request):
+                body = {"reply": said["text"], "tokens": said["usage"]}
+                return replace(step, body=json.dumps(body).encode())
+
+        with AcmeServer() as server:
+            server.say("Blue.", usage={"input": 3, "output": 1})
+            server.fail(429, headers={"retry-after": "2"})
+    """
+
+    answer: ClassVar[Callable[..., Reply]] = staticmethod(answer)
+    """What a model says, from its text and from what else the protocol knows: the arguments of ``say``."""
+
+    def __init__(self, name: str = "fake-service", text: str = "The answer is 4.") -> None:
         self.text = text
         self.requests: list[FakeRequest] = []
         self.headers: dict[str, str] = {}
@@ -93,9 +140,27 @@ class ScriptedServer(ABC):
         """The address without a path."""
         return f"http://127.0.0.1:{self._port}"
 
+    @property
+    def base_url(self) -> str:
+        """Where a provider is to send its requests; override it when that has a path."""
+        return self.root_url
+
     @abstractmethod
-    def _respond(self, step: Step, said: Reply, request: FakeRequest) -> Step:
-        """The response that says ``said`` to ``request``, as a step with a body."""
+    def respond(self, step: Step, said: Reply, request: FakeRequest) -> Step:
+        """The response that says ``said`` to ``request``.
+
+        Args:
+            step: what is to happen to the request.
+            said: what ``answer`` made: ``text``, ``calls``, ``reasoning`` and ``usage``, unless it is overridden.
+            request: as it came in.
+
+        Returns:
+            The step, by ``dataclasses.replace``, with the ``body`` that the protocol writes; pieces if it streams.
+        """
+
+    def fail(self, status: int, *, headers: Mapping[str, str] | None = None) -> None:
+        """Refuse the next request; a protocol whose errors have a form overrides this, by ``send``."""
+        self.send(status, json.dumps({"error": {"message": f"refused with {status}"}}).encode(), headers)
 
     def reply(self, function: Callable[[dict[str, Any]], Reply | Awaitable[Reply]]) -> None:
         """Answer with what ``function`` makes of a request's body: the result of the server's ``answer``.
@@ -221,7 +286,7 @@ class ScriptedServer(ABC):
             return False
         made = step
         if step.body is None:
-            made = self._respond(step, await self._said(step, request), request)
+            made = self.respond(step, await self._said(step, request), request)
         pieces = _framed(made, request)
         cut = made.drop or made.break_off is not None
         if made.drop:

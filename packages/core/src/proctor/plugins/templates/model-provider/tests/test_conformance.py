@@ -10,7 +10,9 @@ from proctor_testkit import FakeOpenAI, ModelProviderSuite
 
 class TestAcme(ModelProviderSuite):
     model = "acme/small-1"
-    capabilities = frozenset({"usage", "max_tokens", "server"})
+    # Take out what does not apply, such as "tools" when the service has none: its checks are left out then.
+    # "faults" needs a ScriptedServer of the test-kit, of which FakeOpenAI is one.
+    capabilities = frozenset({"usage", "max_tokens", "server", "tools", "faults"})
 
     @pytest.fixture
     def server(self) -> Iterator[FakeOpenAI]:
