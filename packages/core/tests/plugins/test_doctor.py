@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from proctor.contracts import UsageError
-from proctor.plugins import Code, Diagnosis
+from proctor.plugins import Code, Diagnosis, _slow
 from proctor.plugins import _doctor as doctor
 from proctor.plugins._manager import Manager
 
@@ -140,31 +140,174 @@ def test_records_and_entry_points_that_do_not_agree_are_told(
     assert (Code.UNDECLARED_RECORD, "given") in told
 
 
-def test_startup_hooks_and_factories_are_not_called(
+STARTING = """
+from proctor.contracts import DisplayProvider
+from proctor.hookspecs import hookimpl
+
+def act(*args):
+    {factory}
+
+@hookimpl
+def proctor_startup(context):
+    {startup}
+
+@hookimpl
+def proctor_displays():
+    return [DisplayProvider(name="acme", factory=act)]
+"""
+
+
+def test_factories_are_not_called(
     manager: Callable[..., Manager], distribution: Callable[..., Path], tmp_path: Path
 ) -> None:
-    body = f"""
-        from proctor.contracts import DisplayProvider
-        from proctor.hookspecs import hookimpl
-
-        def act(*args):
-            open({str(tmp_path / "acted")!r}, "w").close()
-
-        @hookimpl
-        def proctor_startup(context):
-            act()
-
-        @hookimpl
-        def proctor_displays():
-            return [DisplayProvider(name="acme", factory=act)]
-        """
-    module = "acme_start.hooks"
-    entries = {"proctor.startup": {"acme": module}, "proctor.displays": {"acme": module}}
+    body = STARTING.format(factory=f"open({str(tmp_path / 'acted')!r}, 'w').close()", startup="pass")
+    entries = {"proctor.displays": {"acme": "acme_start.hooks"}}
 
     (diagnosis,) = manager(distribution("acme-start", body, entries=entries)).diagnose()
 
     assert codes(diagnosis) <= {Code.SLOW_IMPORT}
     assert not (tmp_path / "acted").exists()
+
+
+@pytest.mark.parametrize(
+    ("startup", "text"),
+    [
+        ("raise RuntimeError('no finder')", "raised RuntimeError: no finder"),
+        ("raise SystemExit(0)", "raised SystemExit"),
+        ("import os; os._exit(7)", "ended the process, with exit code 7"),
+        ("import threading; threading.Event().wait()", "did not end within"),
+    ],
+)
+def test_a_startup_hook_that_fails_is_told(
+    manager: Callable[..., Manager],
+    distribution: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    startup: str,
+    text: str,
+) -> None:
+    if "wait" in startup:
+        monkeypatch.setattr(doctor, "TIMEOUT", 8.0)
+    body = STARTING.format(factory="pass", startup=startup)
+    entries = {"proctor.startup": {"acme": "acme_start.hooks"}, "proctor.displays": {"acme": "acme_start.hooks"}}
+
+    (diagnosis,) = manager(distribution("acme-start", body, entries=entries)).diagnose()
+
+    fault = next(fault for fault in diagnosis.faults if fault.code is Code.HOOK_RAISED)
+    assert "proctor_startup of acme-start 1.0" in fault.message
+    assert text in fault.message
+    assert fault.severity == "error"
+    assert diagnosis.modules[0].records == {"displays": ("acme",)}
+
+
+def test_a_startup_hook_that_no_run_calls_is_not_called_either(
+    manager: Callable[..., Manager], distribution: Callable[..., Path]
+) -> None:
+    body = STARTING.format(factory="pass", startup="raise RuntimeError")
+    entries = {"proctor.displays": {"acme": "acme_start.hooks"}}
+
+    (diagnosis,) = manager(distribution("acme-start", body, entries=entries)).diagnose()
+
+    assert Code.HOOK_RAISED not in codes(diagnosis)
+
+
+@pytest.mark.parametrize(
+    ("group", "value", "code"),
+    [
+        ("proctor.model_providers", "not a module!!", Code.BAD_ENTRY),
+        ("proctor.model_providers", "acme_bad.hooks:nothing", Code.BAD_ENTRY),
+        ("proctor.model_provider", "acme_bad.hooks", Code.UNKNOWN_GROUP),
+    ],
+)
+def test_a_distribution_whose_only_entry_says_nothing_is_known(
+    manager: Callable[..., Manager], distribution: Callable[..., Path], group: str, value: str, code: Code
+) -> None:
+    plugins = manager(distribution("acme-bad", entries={group: {"badentry": value}}))
+
+    (diagnosis,) = plugins.diagnose(["acme-bad"])
+    (named,), (owned,) = plugins.describe("badentry"), plugins.describe("acme-bad")
+
+    assert codes(diagnosis) == {code}
+    assert named == owned
+    assert named.info.fault is not None
+    assert named.info.fault.code is code
+    assert named.info.state == "broken"
+    assert named.info.version == "1.0"
+
+
+def test_what_is_asked_for_and_badly_entered_shows_its_fault(
+    manager: Callable[..., Manager], distribution: Callable[..., Path]
+) -> None:
+    entries = {"proctor.model_providers": {"badentry": "not a module!!"}}
+
+    with pytest.raises(UsageError, match="'badentry' as 'not a module!!'"):
+        manager(distribution("acme-bad", entries=entries)).get("model_providers", "badentry")
+
+
+@pytest.mark.parametrize(
+    ("body", "codes_told"),
+    [("", set()), ("1 / 0", {Code.IMPORT_ERROR}), ("raise SystemExit(0)", {Code.IMPORT_EXIT})],
+)
+def test_a_package_of_tasks_that_can_t_be_imported_is_told(
+    manager: Callable[..., Manager], distribution: Callable[..., Path], body: str, codes_told: set[Code]
+) -> None:
+    root = distribution("acme-tasks", body, entries={"proctor.tasks": {"acme": "acme_tasks.hooks"}})
+
+    (diagnosis,) = manager(root).diagnose()
+
+    assert codes(diagnosis) == codes_told
+    assert diagnosis.modules[0].records == {"tasks": ("acme",)}
+
+
+COUNTED = """
+import time
+with open({count!r}, "a") as file:
+    file.write("x")
+{work}
+from proctor.hookspecs import hookimpl
+@hookimpl
+def proctor_model_providers(): return []
+"""
+
+
+def test_what_surely_takes_long_is_imported_once_and_said_meanwhile(
+    manager: Callable[..., Manager], distribution: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_slow, "PATIENCE", 0.05)
+    said: list[str] = []
+    count = tmp_path / "count"
+    root = distribution("acme-slow", COUNTED.format(count=str(count), work="time.sleep(0.9)"))
+
+    (diagnosis,) = manager(root).diagnose(say=said.append)
+
+    assert count.read_text() == "x"
+    assert Code.SLOW_IMPORT in codes(diagnosis)
+    assert said == ["Still importing acme_slow.hooks of acme-slow 1.0; it has 30 s."]
+
+
+def test_an_import_that_a_busy_machine_keeps_waiting_is_not_slow(
+    manager: Callable[..., Manager], distribution: Callable[..., Path], tmp_path: Path
+) -> None:
+    body = COUNTED.format(count=str(tmp_path / "count"), work="time.sleep(0.1)")
+
+    (diagnosis,) = manager(distribution("acme-waits", body)).diagnose()
+
+    seconds = diagnosis.modules[0].seconds
+    assert seconds is not None
+    assert seconds < 0.1
+
+
+def test_the_core_is_never_called_slow(
+    manager: Callable[..., Manager], distribution: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "IMPORT_BUDGET", 0.0)
+    body = "from proctor.hookspecs import hookimpl\n@hookimpl\ndef proctor_displays(): return []"
+    root = distribution(
+        "proctor-core", body, package="acme_core", entries={"proctor.displays": {"a": "acme_core.hooks"}}
+    )
+
+    (diagnosis,) = manager(root).diagnose()
+
+    assert Code.SLOW_IMPORT not in codes(diagnosis)
 
 
 def test_requirements_that_are_not_met_are_told(

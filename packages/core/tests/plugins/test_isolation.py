@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from proctor.contracts import ModelProvider, UsageError
-from proctor.plugins import Code
+from proctor.plugins import Code, _slow
 from proctor.plugins._manager import Manager
 
 
@@ -224,6 +225,31 @@ def test_a_slow_import_is_told(monkeypatch: pytest.MonkeyPatch, manager: Callabl
 
     fault = next(fault for fault in plugins.faults() if fault.code is Code.SLOW_IMPORT)
     assert "took 5.0 s" in fault.message
+
+
+def test_an_import_that_hangs_is_said_while_it_does(
+    monkeypatch: pytest.MonkeyPatch, manager: Callable[..., Manager], distribution: Callable[..., Path]
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(_slow, "PATIENCE", 0.01)
+    monkeypatch.setattr(_slow, "_warn", lambda text: (said.append(text), _slow.SAID.set()))  # type: ignore[attr-defined]
+    monkeypatch.setattr(_slow, "SAID", threading.Event(), raising=False)
+    plugins = manager(distribution("acme-hang", "from proctor.plugins import _slow\nassert _slow.SAID.wait(60)"))
+
+    with pytest.raises(UsageError):
+        plugins.get("model_providers", "acme")
+
+    assert any("importing acme_hang.hooks of acme-hang 1.0" in text for text in said)
+    assert any("--disable-plugin acme-hang" in text for text in said)
+
+
+def test_a_hook_that_does_not_fit_is_said_in_whole_sentences(
+    manager: Callable[..., Manager], distribution: Callable[..., Path]
+) -> None:
+    plugins = manager(distribution("acme-odd", HOOKS + "@hookimpl\ndef proctor_model_providers(context): return []"))
+
+    with pytest.raises(UsageError, match=r"[^.]\. Details: "):
+        plugins.get("model_providers", "acme")
 
 
 def test_the_program_lives_with_all_of_them_installed(put: Callable[..., list[Path]], broken: tuple[str, ...]) -> None:

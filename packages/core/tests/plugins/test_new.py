@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -43,6 +44,23 @@ def test_a_package_is_written_under_its_name(manager: Callable[..., Manager], tm
     for name, text in found.items():
         if name.endswith(".py"):
             compile(text, name, "exec")
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [("model-provider", "model"), ("log-store", "log"), ("sandbox", "sandbox"), ("display", "display")],
+)
+def test_no_class_has_the_name_of_what_it_implements(
+    manager: Callable[..., Manager], tmp_path: Path, word: str, name: str
+) -> None:
+    package = write_package(manager(), word, name, tmp_path)
+
+    trees = [ast.parse((Path(package.folder) / file).read_text()) for file in package.files if file.endswith(".py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    own = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+    of_proctor = [node for node in nodes if isinstance(node, ast.ImportFrom) and "_" not in str(node.module)]
+    assert own
+    assert not own & {alias.name for node in of_proctor for alias in node.names}
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -136,7 +154,10 @@ def test_the_command_says_what_to_do_next(tmp_path: Path) -> None:
 
 @given(st.from_regex(r"[a-z][a-z0-9]{0,8}(-[a-z0-9]{1,5}){0,2}", fullmatch=True))
 def test_every_name_gives_names_that_python_and_the_core_take(name: str) -> None:
-    renamed = _renamed("proctor_log_acme acme AcmeStore ACME_KEY", _words("log", name)).split()
+    renamed = _renamed(
+        "proctor_log_acme acme AcmeStore ACME_KEY",
+        _words("log", name, "".join(part.capitalize() for part in name.split("-"))),
+    ).split()
 
     assert renamed[0].isidentifier() and renamed[2].isidentifier() and renamed[3].isidentifier()
     assert NAME.fullmatch(renamed[1])

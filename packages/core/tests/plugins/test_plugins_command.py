@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from proctor.cli import main
 from proctor.cli._plugins import plugins
 from proctor.plugins._known import KNOWN
 
 
 @pytest.fixture
-def run(put: Callable[..., list[Path]]) -> Callable[..., Result]:
+def run(put: Callable[..., list[Path]], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     put("good", "import_error", "wrong_core")
+    monkeypatch.setattr("proctor.plugins._slow.PATIENCE", 600)  # a busy machine adds no words to what is compared
 
     def run(*arguments: str) -> Result:
         return CliRunner().invoke(plugins, list(arguments), standalone_mode=False)
@@ -52,6 +54,46 @@ def test_the_doctor_exits_with_one_when_a_plugin_is_broken(run: Callable[..., Re
     assert "acme-good 1.2.0: ok" in result.output
     assert "broken-import-error 0.3.0: broken" in result.output
     assert "error import-error: " in result.output
+
+
+@pytest.fixture
+def noisy(tmp_path: Path) -> Path:
+    file = tmp_path / "acme_noisy.py"
+    file.write_text(
+        "from proctor.contracts import DisplayProvider\nfrom proctor.hookspecs import hookimpl\nprint('hello there')\n"
+        "@hookimpl\ndef proctor_displays(): return [DisplayProvider('acme-noisy', print)]\n"
+    )
+    return file
+
+
+def test_what_a_plugin_prints_stands_in_no_json(
+    run: Callable[..., Result], noisy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plugins", "show", "acme-noisy", "--plugin", str(noisy), "--json"]) == 0
+    shown = capsys.readouterr()
+    assert main(["plugins", "--plugin", str(noisy), "--json"]) == 0
+    listed = capsys.readouterr()
+
+    assert [each["info"]["name"] for each in json.loads(shown.out)] == ["acme-noisy"]
+    assert "hello there" in shown.err
+    assert "acme-noisy" in {info["name"] for info in json.loads(listed.out)}
+
+
+def test_the_doctor_examines_a_plugin_file(run: Callable[..., Result], noisy: Path) -> None:
+    result = run("doctor", str(noisy), "--plugin", str(noisy))
+
+    assert result.return_value == 0
+    assert f"{noisy}" in result.output
+    assert "display: acme-noisy" in result.output
+
+
+def test_an_entry_that_says_nothing_is_shown(
+    run: Callable[..., Result], put: Callable[..., list[Path]], distribution: Callable[..., Path]
+) -> None:
+    put(distribution("acme-bad", entries={"proctor.nothing": {"odd-entry": "acme_bad.hooks"}}))
+
+    assert "unknown-group" in run("show", "odd-entry").output
+    assert "acme-bad 1.0: ok" in run("doctor", "acme-bad").output
 
 
 def test_the_doctor_as_json(run: Callable[..., Result]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shlex
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["plugins"]
 
 _JSON = json_option()
+
+
+_MORE = click.option(
+    "--plugin", "more", multiple=True, metavar="FILE|MODULE", help="Also this module or Python file; repeatable."
+)
 
 
 @click.group("plugins", invoke_without_command=True)
@@ -34,19 +41,38 @@ _JSON = json_option()
 @click.pass_context
 def plugins(ctx: click.Context, plugin: tuple[str, ...], disabled: tuple[str, ...], as_json: bool) -> None:
     """Show and check the installed plugins. Without a command: list them; nothing of them is imported."""
-    room.configure(plugin, disabled)
+    with _quiet():
+        room.configure(plugin, disabled)
     if ctx.invoked_subcommand is None:
         inventory = room.inventory()
         click.echo(json_text(_data(inventory)) if as_json else _listing(inventory, room.faults()))
 
 
+def _quiet() -> contextlib.redirect_stdout[TextIO]:
+    """Where plugins are imported here: what they print must not stand in the output of a command."""
+    return contextlib.redirect_stdout(sys.stderr)
+
+
+def _add(ctx: click.Context, more: tuple[str, ...]) -> None:
+    """Further plugins, beside those that were named before the command."""
+    if more:
+        before = ctx.parent.params if ctx.parent is not None else {}
+        with _quiet():
+            room.configure([*before.get("plugin", ()), *more], before.get("disabled", ()))
+
+
 @plugins.command("doctor", short_help="Examine each plugin in a process of its own.")
 @click.argument("distributions", nargs=-1, metavar="[DIST]...")
 @click.option("--bisect", is_flag=True, help="Also find what slows every start: measures some, with plugins left out.")
+@_MORE
 @_JSON
-def doctor(distributions: tuple[str, ...], bisect: bool, as_json: bool) -> int:
+@click.pass_context
+def doctor(
+    ctx: click.Context, distributions: tuple[str, ...], bisect: bool, more: tuple[str, ...], as_json: bool
+) -> int:
     """Examine each plugin (or those named) in a process of its own; exit with 1 if one can't be used."""
-    found = room.diagnose(distributions)
+    _add(ctx, more)
+    found = room.diagnose(distributions, lambda text: click.echo(text, err=True))
     start = room.measure_startup() if bisect else None
     sound = not any(fault.severity == "error" for diagnosis in found for fault in diagnosis.faults)
     if as_json:
@@ -73,10 +99,14 @@ def new(kind: str, name: str, folder: str, as_json: bool) -> None:
 
 @plugins.command("show", short_help="Show one component, or all of a distribution.")
 @click.argument("name")
+@_MORE
 @_JSON
-def show(name: str, as_json: bool) -> None:
+@click.pass_context
+def show(ctx: click.Context, name: str, more: tuple[str, ...], as_json: bool) -> None:
     """Show what is called NAME (a component or a distribution): arguments, environment, limits."""
-    found = room.describe(name)
+    _add(ctx, more)
+    with _quiet():
+        found = room.describe(name)
     click.echo(json_text(_data(found)) if as_json else "\n\n".join(_description(description) for description in found))
 
 
@@ -149,7 +179,8 @@ def _description(description: Description) -> str:
         ("environment", " or ".join(_variables(alternative) for alternative in description.env)),
     ]
     rows += [(name.replace("_", " "), _plain(value)) for name, value in description.details.items()]
-    lines = [f"{room.KINDS[info.kind].noun} {info.name}", *_columns([(f"  {k}", v) for k, v in rows if v])]
+    noun = room.KINDS[info.kind].noun if info.kind else "entry point"
+    lines = [f"{noun} {info.name}", *_columns([(f"  {k}", v) for k, v in rows if v])]
     lines += ["  arguments"] if description.args else []
     for arg in description.args:
         default = "required" if arg.default is None else f"default {arg.default}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -248,15 +248,16 @@ def describe(name: str) -> list[Description]:
     return _in_use().describe(name)
 
 
-def diagnose(only: Iterable[str] = ()) -> list[Diagnosis]:
+def diagnose(only: Iterable[str] = (), say: Callable[[str], object] | None = None) -> list[Diagnosis]:
     """Examine every plugin in turn, each in a process of its own: what it costs, what it pulls in, what is wrong.
 
-    Registration hooks are called there; startup hooks and factories are not.
+    Registration and startup hooks are called there, as every run calls them; factories are not.
 
     Args:
         only: distributions to examine; all by default.
+        say: told of what takes long, in a sentence, while it does; by default it is a warning on standard error.
     """
-    return _in_use().diagnose(only)
+    return _in_use().diagnose(only, say)
 
 
 def measure_startup() -> StartUp:

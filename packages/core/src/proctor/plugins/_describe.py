@@ -11,11 +11,13 @@ from typing import Any
 
 from proctor.contracts import UsageError
 from proctor.plugins._args import ArgInfo, describe_args
+from proctor.plugins._faults import Code, Fault
 from proctor.plugins._kinds import KINDS
 from proctor.plugins._known import KNOWN
 from proctor.plugins._manager import Manager, PluginInfo
 from proctor.plugins._scan import normalized
 
+_UNREAD = frozenset({Code.BAD_ENTRY, Code.UNKNOWN_GROUP})
 _DETAILS = ("max_connections", "adaptive", "backends", "config_files", "package")
 
 
@@ -48,9 +50,21 @@ def describe(manager: Manager, name: str) -> list[Description]:
     """
     found = [info for info in manager.inventory() if info.name == name]
     found = found or [info for info in manager.inventory() if normalized(info.distribution) == normalized(name)]
-    if not found:
+    unread = [_unread(manager, fault) for fault in manager.catalog.scan.faults if _concerns(fault, name)]
+    if not found and not unread:
         raise UsageError(_nothing(manager, name))
-    return [_describe(manager, info) for info in found]
+    return [*(_describe(manager, info) for info in found), *unread]
+
+
+def _concerns(fault: Fault, name: str) -> bool:
+    return fault.code in _UNREAD and (fault.name == name or normalized(fault.distribution) == normalized(name))
+
+
+def _unread(manager: Manager, fault: Fault) -> Description:
+    """An entry point that says nothing of use, so that no component came of it."""
+    versions = [source.version for source in manager.catalog.scan.sources if source.name == fault.distribution]
+    info = PluginInfo(fault.kind, fault.name, fault.distribution, "".join(versions[:1]), "", "broken", fault)
+    return Description(info, requires_core=manager.requires_core(info))
 
 
 def _nothing(manager: Manager, name: str) -> str:

@@ -7,10 +7,10 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from proctor.contracts import UsageError
 from proctor.plugins import _messages as messages
@@ -18,16 +18,18 @@ from proctor.plugins._catalog import Catalog
 from proctor.plugins._faults import Code, Fault
 from proctor.plugins._fence import core_requirements
 from proctor.plugins._kinds import KINDS, suggestion
-from proctor.plugins._loader import is_file
-from proctor.plugins._probe import MARK, PRELUDE
-from proctor.plugins._process import TIMEOUT, run_python
+from proctor.plugins._probe import BEGINS, MARK, PRELUDE
+from proctor.plugins._process import TIMEOUT, run_python, text_of
 from proctor.plugins._scan import CORE, Entry, Source, normalized
+from proctor.plugins._slow import said_when_slow
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
-IMPORT_BUDGET = 0.030  # seconds above `import proctor.hookspecs`
+Say: TypeAlias = Callable[[str], object]
+IMPORT_BUDGET = 0.030  # seconds of the processor, above what the core imports itself
 _TRIES = 3  # a busy machine can make any import slow once
+_SURELY = 0.5  # seconds: no other try makes that a sound import
 _LIGHT = frozenset({"packaging", "pluggy", "typing_extensions"})
 _IMPORT_TIME = re.compile(r"import time:\s*\d+ \|\s*(?P<micros>\d+) \|\s*(?P<module>\S+)")
 
@@ -38,7 +40,8 @@ class ModuleReport:
 
     Args:
         module: its name.
-        seconds: the fastest import of up to three, above ``import proctor.hookspecs``; ``None`` if it was not tried.
+        seconds: of the processor, above what the core imports itself, or by the clock where the import waits for
+            something; the least of up to three tries, and ``None`` if it was not tried.
         pulled_in: packages other than the plugin's own that came with it.
         slowest: packages or modules that took longest, with seconds; filled when the import is slow.
         records: names of the records that each kind's hook returned.
@@ -71,13 +74,16 @@ class Diagnosis:
     missing_extras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def diagnose(catalog: Catalog, extra: Mapping[str, Source], only: Iterable[str] = ()) -> list[Diagnosis]:
+def diagnose(
+    catalog: Catalog, extra: Mapping[str, Source], only: Iterable[str] = (), say: Say | None = None
+) -> list[Diagnosis]:
     """Examine every distribution that offers something, and every ``--plugin``.
 
     Args:
         catalog: what is offered.
         extra: what was given to ``--plugin``.
         only: distributions to examine; all by default.
+        say: told of what takes long, while it does.
 
     Raises:
         UsageError: if one of ``only`` offers no plugin.
@@ -89,7 +95,7 @@ def diagnose(catalog: Catalog, extra: Mapping[str, Source], only: Iterable[str] 
     for entry in (entry for kind in KINDS.values() for entry in catalog.entries(kind)):
         by_source.setdefault(entry.source, []).append(entry)
     found = [
-        _examine(catalog, source, entries, known)
+        _examine(catalog, source, entries, known, say)
         for source, entries in by_source.items()
         if not wanted or normalized(source.name) in wanted
     ]
@@ -104,7 +110,7 @@ def _check_wanted(wanted: set[str], known: list[str]) -> None:
         raise UsageError(f"No installed distribution {name!r} offers a plugin.{suggestion(name, known)}")
 
 
-def _examine(catalog: Catalog, source: Source, entries: list[Entry], known: list[Fault]) -> Diagnosis:
+def _examine(catalog: Catalog, source: Source, entries: list[Entry], known: list[Fault], say: Say | None) -> Diagnosis:
     faults = [fault for fault in known if source.name in fault.distribution.split(", ")]
     extras: dict[str, tuple[str, ...]] = {}
     if source.packaged:
@@ -118,37 +124,40 @@ def _examine(catalog: Catalog, source: Source, entries: list[Entry], known: list
         faults += missing
     disabled = bool(entries) and all(catalog.disabled(entry) for entry in entries)
     modules: dict[str, list[Entry]] = {} if source.packaged else {source.name: []}
+    packages: dict[str, list[str]] = {}  # of tasks, which are nobody's hooks modules and may import what they like
     for entry in entries:
-        if entry.kind != "tasks":  # a package of tasks is nobody's hooks module, and importing it loads the tasks
+        if entry.kind == "tasks" and source.packaged:
+            packages.setdefault(entry.module, []).append(entry.name)
+        elif entry.kind != "tasks":
             modules.setdefault(entry.module, []).append(entry)
     reports: list[ModuleReport] = []
-    for module, declared in modules.items():
-        if disabled or catalog.fence(source) is not None:
-            reports.append(ModuleReport(module))
-            continue
-        report, found = _module(module, source, declared)
+    left_out = disabled or catalog.fence(source) is not None
+    if left_out:
+        reports += [ModuleReport(module) for module in [*modules, *packages]]
+    for module, declared in () if left_out else modules.items():
+        report, found = _module(module, source, declared, say)
         reports.append(report)
         faults += found
+    for package, names in () if left_out else packages.items():
+        answer = _probe(package, source, say, tasks=True)
+        seconds = None if isinstance(answer, Fault) else answer.seconds
+        reports.append(ModuleReport(package, seconds, records={"tasks": tuple(names)}))
+        faults += [answer] if isinstance(answer, Fault) else answer.faults
     return Diagnosis(source.name, source.version, disabled, tuple(reports), tuple(dict.fromkeys(faults)), extras)
 
 
-def _module(module: str, source: Source, declared: list[Entry]) -> tuple[ModuleReport, list[Fault]]:
-    answer = _probe(module, source)
-    if isinstance(answer, Fault):
-        return ModuleReport(module), [answer]
-    faults = [Fault(**{**fault, "code": Code(fault["code"])}) for fault in answer["faults"]]
+def _module(module: str, source: Source, declared: list[Entry], say: Say | None) -> tuple[ModuleReport, list[Fault]]:
+    startup = not source.packaged or any(entry.kind == "startup" for entry in declared)
+    examined = _probe(module, source, say, startup=startup)
+    if isinstance(examined, Fault):
+        return ModuleReport(module), [examined]
+    answer, faults = examined.answer, examined.faults
     if any(not fault.kind and fault.severity == "error" for fault in faults):
-        return ModuleReport(module, answer["seconds"]), faults
-    faults += _mismatches(module, source, declared, answer, {fault.kind for fault in faults})
-    seconds = answer["seconds"]
-    for _ in range(_TRIES - 1):
-        if seconds <= IMPORT_BUDGET or not isinstance(again := _probe(module, source), dict):
-            break
-        seconds = min(seconds, again["seconds"])
-    slowest: tuple[tuple[str, float], ...] = ()
-    if seconds > IMPORT_BUDGET:
-        slowest = _slowest(module)
+        return ModuleReport(module, examined.seconds), faults
+    seconds, slowest = _cost(module, source, examined, say)
+    if slow := seconds > IMPORT_BUDGET and source.name != CORE:
         faults.append(_slow(module, source, seconds, slowest))
+    faults += _mismatches(module, source, declared, answer, {fault.kind for fault in faults})
     own = {"proctor", module.partition(".")[0]}
     packages = {name.partition(".")[0] for name in answer["modules"]} - own - _LIGHT - sys.stdlib_module_names
     pulled_in = tuple(sorted(name for name in packages if not name.startswith("_")))
@@ -159,7 +168,19 @@ def _module(module: str, source: Source, declared: list[Entry]) -> tuple[ModuleR
         )
         faults.append(Fault(Code.HEAVY_IMPORT, message, source.name, module=module))
     records = {kind: tuple(names) for kind, names in answer["records"].items()}
-    return ModuleReport(module, seconds, pulled_in, slowest, records), faults
+    return ModuleReport(module, seconds, pulled_in, slowest if slow else (), records), faults
+
+
+def _cost(module: str, source: Source, first: _Probe, say: Say | None) -> tuple[float, tuple[tuple[str, float], ...]]:
+    """The seconds of the fastest import, and where they went; what surely takes long is imported once."""
+    best = first
+    for _ in range(_TRIES - 1):
+        if not IMPORT_BUDGET < best.seconds < _SURELY or source.name == CORE:
+            break
+        if isinstance(again := _probe(module, source, say), Fault):
+            break
+        best = min(best, again, key=lambda probe: probe.seconds)
+    return best.seconds, best.slowest(module)
 
 
 def _mismatches(
@@ -222,36 +243,48 @@ def _unmet(requirement: Requirement) -> str | None:
     return None if requirement.specifier.contains(version, prereleases=True) else f"and {version} is installed"
 
 
-def _probe(module: str, source: Source) -> dict[str, Any] | Fault:
-    request = json.dumps({"module": module, "source": dataclasses.asdict(source)})
-    try:
-        done = run_python(["-c", PRELUDE, module], request, timeout=TIMEOUT)
-    except subprocess.TimeoutExpired:
-        message = f"Importing {module} of {source.label} did not end within {TIMEOUT:.0f} s."
-        return Fault(Code.IMPORT_TIMEOUT, message, source.name, module=module)
-    for line in reversed(done.stdout.splitlines()):
-        if line.startswith(MARK):
-            answer: dict[str, Any] = json.loads(line.removeprefix(MARK))
-            return answer
-    message = f"Importing {module} of {source.label} ended the process, with exit code {done.returncode}."
-    return Fault(Code.IMPORT_CRASH, message, source.name, module=module, detail=done.stderr[-4000:])
+@dataclass(frozen=True, slots=True)
+class _Probe:
+    """What a process said that imported a module, and Python's account of the imports in it."""
+
+    answer: dict[str, Any]
+    account: list[str]
+    faults: list[Fault]
+
+    @property
+    def seconds(self) -> float:
+        return float(self.answer["seconds"])
+
+    def slowest(self, module: str) -> tuple[tuple[str, float], ...]:
+        """The three packages that took longest."""
+        costs: dict[str, float] = {}
+        for line in self.account:
+            match = _IMPORT_TIME.match(line)
+            if match is not None and match["module"] != module and not module.startswith(match["module"] + "."):
+                package = match["module"].partition(".")[0]
+                costs[package] = max(costs.get(package, 0.0), int(match["micros"]) / 1e6)
+        return tuple(sorted(costs.items(), key=lambda item: -item[1])[:3])
 
 
-def _slowest(module: str) -> tuple[tuple[str, float], ...]:
-    """The three packages that took longest, by Python's own account."""
-    if is_file(module):
-        return ()
+def _probe(
+    module: str, source: Source, say: Say | None, *, startup: bool = False, tasks: bool = False
+) -> _Probe | Fault:
+    request = {"module": module, "source": dataclasses.asdict(source), "startup": startup, "tasks": tasks}
+    subject = f"{module} of {source.label}"
     try:
-        done = run_python(["-X", "importtime", "-c", f"import proctor.hookspecs\nimport {module}"], "", timeout=TIMEOUT)
-    except subprocess.TimeoutExpired:
-        return ()
-    lines = done.stderr.splitlines()
-    # A package's line comes after those of what it imported; hookspecs' own ends what does not count.
-    start = next((n for n, line in enumerate(lines) if line.rstrip().endswith("| proctor.hookspecs")), -1)
-    costs: dict[str, float] = {}
-    for line in lines[start + 1 :]:
-        match = _IMPORT_TIME.match(line)
-        if match is not None and match["module"] != module and not module.startswith(match["module"] + "."):
-            package = match["module"].partition(".")[0]
-            costs[package] = max(costs.get(package, 0.0), int(match["micros"]) / 1e6)
-    return tuple(sorted(costs.items(), key=lambda item: -item[1])[:3])
+        with said_when_slow(f"Still importing {subject}; it has {TIMEOUT:.0f} s.", say):
+            done = run_python(["-X", "importtime", "-c", PRELUDE], json.dumps(request), timeout=TIMEOUT)
+        out, err, how = done.stdout, done.stderr, f"ended the process, with exit code {done.returncode}"
+    except subprocess.TimeoutExpired as error:
+        out, err, how = text_of(error.stdout), text_of(error.stderr), f"did not end within {TIMEOUT:.0f} s"
+    lines = [line for line in out.splitlines() if line.startswith(MARK)]
+    if lines:
+        answer: dict[str, Any] = json.loads(lines[-1].removeprefix(MARK))
+        faults = [Fault(**{**fault, "code": Code(fault["code"])}) for fault in answer["faults"]]
+        if answer["starting"]:
+            message = f"proctor_startup of {source.label} {how}."
+            faults.append(Fault(Code.HOOK_RAISED, message, source.name, "startup", module=module))
+        return _Probe(answer, err.partition(BEGINS)[2].splitlines(), faults)
+    code = Code.IMPORT_TIMEOUT if how.startswith("did not") else Code.IMPORT_CRASH
+    told = "\n".join(line for line in err.partition(BEGINS)[2].splitlines() if _IMPORT_TIME.match(line) is None)
+    return Fault(code, f"Importing {subject} {how}.", source.name, module=module, detail=told[-4000:])

@@ -18,6 +18,7 @@ from proctor import hookspecs
 from proctor.plugins._faults import Code, Fault, said, traceback_of
 from proctor.plugins._kinds import KINDS
 from proctor.plugins._scan import Source
+from proctor.plugins._slow import said_when_slow
 from proctor.plugins._source import source_spec
 
 # The budget of a hooks module is 30 ms, and `proctor plugins doctor` holds it. A run only speaks up about what is felt.
@@ -55,7 +56,8 @@ class Loader:
     def _load(self, name: str, source: Source) -> ModuleType | Fault:
         started = self._clock()
         try:
-            module = import_file(Path(name)) if is_file(name) else importlib.import_module(name)
+            with said_when_slow(_waiting(name, source)):
+                module = import_file(Path(name)) if is_file(name) else importlib.import_module(name)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # SystemExit and worse: a plugin must not end the program by being imported
@@ -67,6 +69,16 @@ class Loader:
             )
             self.warnings.append(Fault(Code.SLOW_IMPORT, message, source.name, module=name))
         return register(self.pluggy, module, name, source) or module
+
+
+def _waiting(name: str, source: Source) -> str:
+    way = f"--disable-plugin {source.name} leaves it out" if source.packaged else "it was given with --plugin"
+    return f"still importing {_subject(name, source)}, which takes long: a hooks module should import no SDK; {way}."
+
+
+def _subject(module: str, source: Source) -> str:
+    """What a sentence is about; a file that was given with ``--plugin`` is its own source."""
+    return f"{module} of {source.label}" if source.packaged else module
 
 
 def source_of(spec: str) -> Source:
@@ -108,9 +120,9 @@ def import_fault(module: str, source: Source, error: BaseException) -> Fault:
     """What a module did instead of being imported."""
     detail = traceback_of(error)
     if isinstance(error, SystemExit):
-        message = f"{module} of {source.label} ends the program when imported (SystemExit {error.code!r})."
+        message = f"{_subject(module, source)} ends the program when imported (SystemExit {error.code!r})."
         return Fault(Code.IMPORT_EXIT, message, source.name, module=module, detail=detail)
-    message = f"{module} of {source.label} can't be imported: {said(error)}."
+    message = f"{_subject(module, source)} can't be imported: {said(error)}."
     if isinstance(error, ImportError) and source.packaged:
         from proctor.plugins._missing import what_is_missing
 

@@ -20,7 +20,7 @@ from proctor.plugins._dispatch import call
 from proctor.plugins._faults import Fault
 from proctor.plugins._fence import core_requirements
 from proctor.plugins._kinds import KINDS, Kind, kind_named
-from proctor.plugins._loader import Loader, source_of
+from proctor.plugins._loader import Loader, is_file, source_of
 from proctor.plugins._scan import CORE, Entry, Scan, Source, scan
 
 if TYPE_CHECKING:
@@ -113,8 +113,7 @@ class Manager:
                 warnings.warn(f"{chosen.message} The core's own is used here.", stacklevel=4)
                 chosen = own
             if chosen is None:
-                offers = self.catalog.entries(kind, name)
-                raise messages.disabled(kind, offers) if offers else messages.unknown(kind, name, self.names(kind_name))
+                raise self._nothing(kind, name)
             found = chosen if isinstance(chosen, Fault) else self._record(kind, chosen)
             if isinstance(chosen, Fault) or isinstance(found, Fault):
                 self._faults[found] = None
@@ -122,6 +121,14 @@ class Manager:
             self._used[chosen.source.name] = chosen.source.version
             self._chosen[kind.name, name] = chosen
             return found
+
+    def _nothing(self, kind: Kind, name: str) -> UsageError:
+        if offers := self.catalog.entries(kind, name):
+            return messages.disabled(kind, offers)
+        for fault in self.catalog.scan.faults:  # somebody offers it, in words that mean nothing
+            if (fault.kind, fault.name) == (kind.name, name):
+                return messages.broken(kind, name, fault)
+        return messages.unknown(kind, name, self.names(kind.name))
 
     def names(self, kind_name: str) -> list[str]:
         """The names that can be asked for, sorted."""
@@ -214,11 +221,11 @@ class Manager:
 
         return describe(self, name)
 
-    def diagnose(self, only: Iterable[str] = ()) -> list[Diagnosis]:
+    def diagnose(self, only: Iterable[str] = (), say: Callable[[str], object] | None = None) -> list[Diagnosis]:
         """Examine every plugin in a process of its own; see :func:`proctor.plugins.diagnose`."""
         from proctor.plugins._doctor import diagnose
 
-        return diagnose(self.catalog, self._extra, only)
+        return diagnose(self.catalog, self._extra, only, say)
 
     def measure_startup(self) -> StartUp:
         """Find what slows every start; see :func:`proctor.plugins.measure_startup`."""
@@ -248,6 +255,8 @@ class Manager:
                 raise messages.unknown_disabled(spelled, known)
 
     def _load_extra(self, spec: str, source: Source) -> list[Entry]:
+        if is_file(spec) and not os.path.isfile(os.path.expanduser(spec)):
+            raise UsageError(f"--plugin {spec}: there is no such file.")
         module = self._loader.load(spec, source)
         if isinstance(module, Fault):
             here = f" Did you mean the file, --plugin ./{spec}.py?" if os.path.isfile(f"{spec}.py") else ""

@@ -10,6 +10,11 @@ from collections.abc import Mapping
 TIMEOUT = 30.0  # seconds
 
 
+def text_of(output: str | bytes | None) -> str:
+    """What a process wrote that did not end: subprocess hands it over undecoded, whatever was asked for."""
+    return output.decode(errors="replace") if isinstance(output, bytes) else output or ""
+
+
 def run_python(
     arguments: list[str], text: str, extra: Mapping[str, str] | None = None, timeout: float = TIMEOUT
 ) -> subprocess.CompletedProcess[str]:

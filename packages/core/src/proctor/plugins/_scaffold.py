@@ -74,7 +74,7 @@ def write_package(manager: Manager, word: str, name: str, parent: str | Path = "
     folder = Path(parent) / distribution
     if folder.exists() or folder.is_symlink():
         raise UsageError(f"{folder} is there already: choose another name, or another folder with --dir.")
-    words = _words(middle, name)
+    words = _words(middle, name, _class_word(TEMPLATES / word, name))
     files: list[str] = []
     try:
         for source in _files(TEMPLATES / word):
@@ -112,13 +112,21 @@ def _check_free(manager: Manager, kind: Kind, name: str, distribution: str) -> N
         )
 
 
-def _words(middle: str, name: str) -> tuple[tuple[str, str], ...]:
+def _class_word(folder: Path, name: str) -> str:
+    """What stands for Acme in names of classes; another word where one of them would be that of a contract."""
+    word = "".join(part.capitalize() for part in name.split("-"))
+    used = {found for path in _files(folder) for found in re.findall(r"\w+", path.read_text("utf-8"))}
+    own = {found for found in used if "Acme" in found}
+    return f"Own{word}" if any(found.replace("Acme", word) in used for found in own) else word
+
+
+def _words(middle: str, name: str, word: str) -> tuple[tuple[str, str], ...]:
     """What takes the place of what; the longest come first."""
     module = name.replace("-", "_")
     return (
         (f"proctor_{middle}_acme", f"proctor_{middle}_{module}"),
         ("ACME", module.upper()),
-        ("Acme", "".join(part.capitalize() for part in name.split("-"))),
+        ("Acme", word),
         ("acme", name),
     )
 

@@ -88,11 +88,12 @@ def scan(distributions: Iterable[metadata.Distribution] | None = None) -> Scan:
             if first != location:
                 faults.append(_shadowed(source, first))
                 continue
+            before = len(faults)
             found = list(_entries(distribution, source, faults))
         except Exception as error:  # metadata is other people's input, and one bad file must not hide the rest
             faults.append(_unreadable(location, error))
             continue
-        if found:
+        if found or len(faults) > before:
             sources.append(source)
             entries.extend(found)
     return Scan(tuple(entries), tuple(faults), tuple(sources))
