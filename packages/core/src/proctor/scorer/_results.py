@@ -196,7 +196,9 @@ class ResultsBuilder:
             rows += some
             self.failures += failed
         headline = None
-        first = next((row for row in rows if row.metrics), None)
+        # What a log shows first is of its first row, as the peer has it, unless a metric that failed left that empty.
+        candidates = rows if self.failures else rows[:1]
+        first = next((row for row in candidates if row.metrics), None)
         if first is not None:
             headline = HeadlineMetric(
                 scorer=first.scorer, score=first.name, metric=next(iter(first.metrics)), reducer=first.reducer
