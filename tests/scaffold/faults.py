@@ -114,7 +114,6 @@ FAULTS = (
         "os.O_CREAT",
         "store.create",
         "store.create_race",
-        "store.names",
     ),
     _fault(
         "sandbox",

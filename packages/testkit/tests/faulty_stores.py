@@ -21,7 +21,7 @@ from proctor_testkit import LogStoreSuite
 MEMORY = """
 append check close create create_race delete delete_live durable empty_commit etag hold hold_missing hold_race
 hold_replace large list list_live list_nothing list_siblings live live_writer many missing names no_name no_space read
-reading_while_written replace replace_conflict replace_fails replace_race stat torn
+reading_while_written replace replace__in_place replace_conflict replace_fails replace_race stat torn
 """
 
 
@@ -148,6 +148,8 @@ class Store(LogStore):
             new += chunk
             if self.fault == "replace_fails" and new == b"half":
                 self.put(name, new)
+            if self.fault == "replace__in_place" and new == b"sho":
+                self.put(name, new + self.files[name][3:])
         with self.lock:
             old = self.files.get(name, b"")
             matches = if_match is None or self.stat(name).etag == if_match

@@ -70,14 +70,16 @@ class CallChecks(ModelChecks):
         async with self.made(server) as model:
             output = await model.generate("Say hello.")
 
-        assert output.stop_reason in STOP_REASONS
+        assert output.stop_reason in STOP_REASONS, f"{output.stop_reason!r} is none of {sorted(STOP_REASONS)}"
 
     @check("model.max_tokens", needs="max_tokens")
     async def test_a_reply_that_hit_the_limit_says_so(self, server: FakeServer | None) -> None:
         async with self.made(server) as model:
             output = await model.generate("Count from 1 to 100.", config=GenerateConfig(max_tokens=1))
 
-        assert output.stop_reason == "max_tokens"
+        assert output.stop_reason == "max_tokens", (
+            f"a reply that max_tokens=1 ended has the stop reason `max_tokens`, not `{output.stop_reason}`"
+        )
 
     @check("model.usage", needs="usage")
     async def test_it_counts_tokens(self, server: FakeServer | None) -> None:

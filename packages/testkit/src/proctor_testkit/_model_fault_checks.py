@@ -85,13 +85,16 @@ class FaultChecks(ModelChecks):
     async def _fails(self, server: Any, fault: Any) -> None:
         fault()
         async with self.made(server) as model:
-            with pytest.raises(Exception) as raised:
+            with pytest.raises(Exception) as raised:  # what broke off is an exception, not an output
                 await self.ask(model.api)
             retry = model.api.classify(raised.value)
             assert len(server.requests) == 1
             assert (await self.ask(model.api)).completion, "the next call works"
 
-        assert retry.kind == "transient"
+        assert retry.kind == "transient", (
+            f"an answer that broke off is worth another request: `transient`, but classify({raised.value!r}) "
+            f"says `{retry.kind}`"
+        )
 
     @check("model.timeout", needs="server faults")
     async def test_a_silent_service_is_given_up_in_time(self, server: Any) -> None:
@@ -131,7 +134,7 @@ class FaultChecks(ModelChecks):
             for _ in range(MANY):
                 group.start_soon(model.generate, "?")
 
-        assert server.peak == MANY
+        assert server.peak == MANY, f"of {MANY} calls at once only {server.peak} reached the service: see its pool"
 
     @check("model.keeps_connections", level="should", needs="server faults")
     async def test_calls_one_after_another_share_a_connection(self, server: Any) -> None:
@@ -139,7 +142,7 @@ class FaultChecks(ModelChecks):
             for _ in range(5):
                 await self.ask(model.api)
 
-        assert server.connections == 1
+        assert server.connections == 1, f"5 calls one after another took {server.connections} connections, not one"
 
 
 class _Together:

@@ -14,6 +14,9 @@ from proctor_testkit._suite import check
 
 __all__ = ["WireChecks"]
 
+ONE_REQUEST = "a provider sends exactly one, repeating is the core's, which counts requests and keeps the limits"
+NO_RECORD = "no raw call was handed over: record_call(request, response), where request is a dict, goes to the log"
+
 
 class WireChecks(ModelChecks):
     """One request each, whatever becomes of it."""
@@ -23,7 +26,7 @@ class WireChecks(ModelChecks):
         async with self.made(server) as model:
             await self.ask(model.api)
 
-        assert len(server.requests) == 1
+        assert len(server.requests) == 1, f"{len(server.requests)} requests for one call: {ONE_REQUEST}"
 
     @check("model.raw_call", needs="server")
     async def test_it_hands_over_the_raw_call_without_its_credential(self, server: FakeServer) -> None:
@@ -34,9 +37,9 @@ class WireChecks(ModelChecks):
             await self.ask(model.api)
         current_call.reset(token)
 
-        assert isinstance(record.request, dict)
-        assert record.response is not None
-        assert self.api_key is None or self.api_key not in f"{record.request} {record.response} {record.headers}"
+        assert isinstance(record.request, dict), NO_RECORD
+        assert record.response is not None, NO_RECORD
+        self.keeps_secret(f"{record.request} {record.response} {record.headers}", "the raw call (it goes to the log)")
 
     @check("model.no_retry", needs="server")
     @pytest.mark.parametrize(
@@ -50,9 +53,12 @@ class WireChecks(ModelChecks):
                 await self.ask(model.api)
             retry = model.api.classify(raised.value)
 
-        assert len(server.requests) == 1
-        assert retry.kind == kind
-        assert self.api_key is None or self.api_key not in f"{raised.value!r} {raised.value}"
+        assert len(server.requests) == 1, f"{len(server.requests)} requests for one call: {ONE_REQUEST}"
+        assert retry.kind == kind, (
+            f"status {status} means `{kind}`, but classify({raised.value!r}) says `{retry.kind}`: the core waits or "
+            "gives up by it"
+        )
+        self.keeps_secret(f"{raised.value!r} {raised.value}", "the error of a refused call")
 
     @check("model.retry_after", needs="server")
     async def test_it_reads_how_long_to_wait(self, server: FakeServer) -> None:
@@ -63,7 +69,9 @@ class WireChecks(ModelChecks):
                 await self.ask(model.api)
             retry = model.api.classify(raised.value)
 
-        assert retry == Retry("rate_limit", after=7.0)
+        assert retry == Retry("rate_limit", after=7.0), (
+            f"the service answered 429 with `retry-after: 7`, but classify() gives {retry}: the core waits that long"
+        )
 
     @check("model.retry_after_date", needs="server retry_after_date")
     async def test_it_reads_until_when_to_wait(self, server: FakeServer) -> None:
@@ -76,13 +84,15 @@ class WireChecks(ModelChecks):
     async def test_it_reads_how_many_milliseconds_to_wait(self, server: FakeServer) -> None:
         server.fail(429, headers={"retry-after-ms": "1500"})
 
-        assert await self._asked_wait(server) == 1.5
+        wait = await self._asked_wait(server)
+        assert wait == 1.5, f"the service answered 429 with `retry-after-ms: 1500`, but classify() has after={wait}"
 
     @check("model.no_wait", needs="server")
     async def test_it_makes_up_no_wait(self, server: FakeServer) -> None:
         server.fail(429)
 
-        assert await self._asked_wait(server) is None
+        wait = await self._asked_wait(server)
+        assert wait is None, f"the service named no wait, but classify() has after={wait}: the core has its own pause"
 
     async def _asked_wait(self, server: FakeServer) -> float | None:
         async with self.made(server) as model:
@@ -101,8 +111,8 @@ class WireChecks(ModelChecks):
                 await self.ask(model.api)
         current_call.reset(token)
 
-        assert isinstance(record.request, dict)
-        assert self.api_key is None or self.api_key not in f"{record.request} {record.response} {record.headers}"
+        assert isinstance(record.request, dict), f"{NO_RECORD}, of a call that failed, too"
+        self.keeps_secret(f"{record.request} {record.response} {record.headers}", "the raw call (it goes to the log)")
 
     @check("model.settings", level="should", needs="server")
     async def test_settings_reach_the_service(self, server: FakeServer) -> None:

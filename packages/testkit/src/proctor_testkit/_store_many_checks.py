@@ -90,8 +90,6 @@ class ManyChecks(StoreChecks):
 
         assert store.read(name) == last.encode()
         assert [one for one, _ in store.list(folder)] == [name]
-        with pytest.raises(FileExistsError):
-            store.create(name)
         store.replace(name, [b"new"], if_match=store.stat(name).etag)
         store.delete(name)
         assert list(store.list(folder)) == []
