@@ -18,6 +18,7 @@ from proctor.engine import recompute_metrics, score
 from proctor.log import read_eval_log
 from proctor.schema import EvalLog
 from proctor.scorer import Metric, Scorer, accuracy, grouped, includes, match, metric, scorer, stderr
+from proctor.solver import Generate, Solver, TaskState, generate, solver
 
 Run = Callable[..., list[EvalLog]]
 
@@ -49,6 +50,22 @@ def test_a_field_that_a_metric_needs_and_samples_lack_is_told_before_the_first_r
         run(task, model=model)
     [log] = run(task, model=model, score=False)
     assert log.status == "success"
+
+
+def test_a_field_that_a_solver_may_set_is_a_warning_and_counts_once_it_is_set(run: Run) -> None:
+    @solver
+    def sorted_in() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            state.metadata["g"] = "a"
+            return state
+
+        return solve
+
+    task = Task(dataset=SAMPLES, solver=[sorted_in(), generate()], scorer=by_group(), name="sums")
+    with pytest.warns(UserWarning, match=r"task 'sums': grouped\(\.\.\.\) needs .* have a solver set it"):
+        [log] = run(task, answers())
+    assert log.status == "success" and log.results is not None
+    assert log.results.scores[0].metrics["a"].value == 1
 
 
 def one_by_one() -> Iterator[Sample]:

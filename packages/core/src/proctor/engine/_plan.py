@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ from proctor.scorer import (
     create_reducers,
     eval_scorers,
 )
-from proctor.solver import SolverLike, as_chain
+from proctor.solver import SolverLike, as_chain, solver_name
 
 __all__ = ["make_plan", "resolve_models", "resolve_roles"]
 
@@ -129,7 +130,7 @@ def _unit(
     solver = _solver(task, options)
     scorers = task.scorers if options.score else []
     eval_scorers(scorers, task.metrics)  # refuses what is no scorer, or has no metric
-    _check_samples(task, scorers, samples)
+    _check_samples(task, scorers, samples, solver)
     reducers = None if epochs.reducer is None else create_reducers(epochs.reducer)
     check_reducers(reducers or (), epochs.epochs)
     check_distinct(reducers or ())
@@ -206,14 +207,39 @@ def _ids(ids: str | int | Sequence[str | int] | None) -> list[str | int] | None:
     return None if ids is None else [ids] if isinstance(ids, (str, int)) else list(ids)
 
 
-def _check_samples(task: Task, scorers: Sequence[Scorer], samples: Selection) -> None:
+_TELL_NOTHING = frozenset(
+    {
+        "generate",
+        "system_message",
+        "user_message",
+        "assistant_message",
+        "prompt_template",
+        "chain_of_thought",
+        "multiple_choice",
+    }
+)
+"""Solvers that put nothing into the metadata of a sample, and run no code of a task's own."""
+
+
+def _check_samples(task: Task, scorers: Sequence[Scorer], samples: Selection, solver: SolverLike) -> None:
     if isinstance(samples.dataset, IterableDataset):  # its samples are read when they run
         return
     try:
         check_targets(scorers, samples)
-        check_fields(scorers, task.metrics, samples)
+        try:
+            check_fields(scorers, task.metrics, samples)
+        except UsageError as error:
+            if not _may_tell(solver):
+                raise
+            warnings.warn(f"task {task.name!r}: {error}", stacklevel=2)
     except UsageError as error:
         raise UsageError(f"task {task.name!r}: {error}") from error
+
+
+def _may_tell(solver: SolverLike) -> bool:
+    """Whether ``solver`` may put into the metadata of a sample what its dataset does not have."""
+    found = ((solver_name(each), getattr(each, "__module__", "")) for each in as_chain(solver))
+    return any(name not in _TELL_NOTHING or not module.startswith("proctor.solver.") for name, module in found)
 
 
 def _solver(task: Task, options: RunOptions) -> SolverLike:

@@ -59,8 +59,8 @@ def check_fields(scorers: Iterable[Scorer], metrics: MetricsSpec | None, samples
         for field, wanted_by in needed:
             if metadata.get(field) is None:
                 raise UsageError(
-                    f"{_lacks(field, wanted_by, sample.id, metadata)}. Give it in Sample(metadata=...), with any value "
-                    f"if a solver sets it later, or leave the metric out."
+                    f"{_lacks(field, wanted_by, sample.id, metadata)}. Give it in Sample(metadata=...), have a "
+                    f"solver set it, or leave the metric out."
                 )
 
 
