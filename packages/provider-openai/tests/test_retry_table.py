@@ -155,7 +155,7 @@ async def test_a_host_where_nobody_listens_is_tried_again_and_says_so(slept: lis
 
     assert len(slept) == 2
     assert model.last_error is not None
-    assert model.last_error.startswith("ConnectionFailed: no complete answer from 127.0.0.1")
+    assert model.last_error.startswith("ConnectionFailed: nothing listens at http://127.0.0.1:9 ")
 
 
 async def noted(slept: list[float], seconds: float) -> None:

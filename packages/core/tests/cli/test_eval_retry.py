@@ -380,4 +380,4 @@ def test_plugins_that_were_given_are_those_of_the_resume(
     capsys.readouterr()
     plugins.configure()
     assert _proctor(log.location, "--force", "--display", "none") == 2
-    assert "--plugin unpacked.py can't be used" in capsys.readouterr().err
+    assert "--plugin unpacked.py: there is no such file" in capsys.readouterr().err
