@@ -11,7 +11,7 @@ from proctor_testkit._fault_proxy import FaultProxy
 
 __all__ = ["HeldServer", "held"]
 
-PATIENCE = 5.0
+PATIENCE = 15.0
 """Seconds for which answers are held; only a component at fault waits for so long."""
 
 
