@@ -19,13 +19,16 @@ _set_fields, _set_given, _set_extra, _set_private = (
 )
 
 
-def assembled(model: type[_M], fields: dict[str, Any]) -> _M:
-    """An instance of ``model`` that takes over ``fields``: all that the class has, in its order, known to fit."""
+def assembled(model: type[_M], fields: dict[str, Any], *, extra: bool = True) -> _M:
+    """An instance of ``model`` that takes over ``fields``: all that the class has, in its order, known to fit.
+
+    ``extra``: whether the class takes fields that it does not know.
+    """
     made = _new(model)
     # All that pydantic keeps of an instance. By the slots' own setters: an attribute by its name costs twice that.
     _set_fields(made, fields)
     _set_given(made, set())
-    _set_extra(made, {})
+    _set_extra(made, {} if extra else None)
     _set_private(made, None)
     return made
 

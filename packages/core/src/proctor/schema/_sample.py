@@ -86,7 +86,7 @@ class Sample(BaseModel):
         """This sample under another id; it shares its values with this one."""
         if type(self) is not Sample:  # what a subclass keeps is its own affair
             return self.model_copy(update={"id": id})
-        return assembled(Sample, {**self.__dict__, "id": id})
+        return assembled(Sample, {**self.__dict__, "id": id}, extra=False)
 
     def metadata_as(self, metadata_cls: type[_M]) -> _M:
         """The metadata as a pydantic model.
