@@ -230,12 +230,21 @@ class ScriptedServer(ABC):
         try:
             self._loop.run_forever()
         finally:
-            server.close()
-            for task in self._tasks:
-                task.cancel()
-            self._loop.run_until_complete(asyncio.gather(*self._tasks, return_exceptions=True))
+            self._loop.run_until_complete(self._end(server))
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
+
+    async def _end(self, server: asyncio.Server) -> None:
+        """Close every connection, one that came just now, too; what is closed is gone some turns later."""
+        # asyncio drops what it has accepted, and does not close it, when the server is closed before it has begun.
+        for each in server.sockets:
+            self._loop.remove_reader(each.fileno())
+        await _turns()
+        server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await _turns()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -248,10 +257,10 @@ class ScriptedServer(ABC):
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # the client went away, or the server ends
         finally:
-            self._tasks.discard(task)
             writer.close()
             with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
+            self._tasks.discard(task)
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One request and its answer; False when the connection is at its end."""
@@ -327,6 +336,12 @@ class ScriptedServer(ABC):
 def _drops(pieces: Sequence[bytes]) -> list[bytes]:
     whole = b"".join(pieces)
     return [whole[start : start + _DROP] for start in range(0, len(whole), _DROP)]
+
+
+async def _turns() -> None:
+    """Let the loop turn until what it has begun is done: asyncio accepts, and closes, a connection in some turns."""
+    for _ in range(20):
+        await asyncio.sleep(0)
 
 
 def _framed(made: Step, request: FakeRequest) -> list[bytes]:
