@@ -25,6 +25,10 @@ def said_when_slow(text: str, say: Callable[[str], object] | None = None) -> Ite
         yield
     finally:
         timer.cancel()
+        # Its thread lives for an instant more, and whoever counts threads afterwards would take it for a leak. Not for
+        # long: it may be within ``say``, which may wait for what this very thread holds.
+        if threading.current_thread() is not timer:
+            timer.join(PATIENCE)
 
 
 def _warn(text: str) -> None:
