@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from engine_runs import answers
 
-from proctor import Task
+from proctor import Epochs, Task
 from proctor.contracts import UsageError
 from proctor.dataset import IterableDataset, Sample
 from proctor.display import unit_from_log
@@ -150,3 +150,64 @@ def test_text_may_be_what_is_counted_where_nothing_makes_a_number_of_it(run: Run
     [log] = run(Task(dataset=samples, scorer=told(), metrics=[bananas()]), model=answers())
     [shown] = unit_from_log(log).results
     assert (shown.value, shown.partial) == (1.0, False)
+
+
+_CITIES: dict[int, Value] = {
+    1: {"a": "C", "b": "banana", "note": "kiwi"},
+    2: {"a": "I", "b": "0.5", "note": "fig"},
+    3: {"a": "yes", "b": 1, "note": "plum"},
+}
+
+
+@scorer(metrics={"a": [mean()], "b": [mean(), stderr()]})
+def told_by_key() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value=_CITIES[int(str(state.sample_id))])
+
+    return score
+
+
+@pytest.mark.parametrize("reducer", [None, "mean"])
+def test_text_of_a_key_that_is_no_number_is_no_score_of_that_key(
+    run: Run, caplog: pytest.LogCaptureFixture, reducer: str | None
+) -> None:
+    samples = [Sample(id=place, input=f"What is {place}?", target=str(place)) for place in (1, 2, 3)]
+    task = Task(dataset=samples, scorer=told_by_key(), epochs=Epochs(2, reducer) if reducer else 2)
+    [log] = run(task, model=answers())
+    a, b = unit_from_log(log).results
+    assert (a.value, a.scored, a.total, dict(a.missing)) == (pytest.approx(2 / 3), 3, 3, {})
+    assert (b.value, b.scored, b.total, dict(b.missing)) == (0.75, 2, 3, {"unscored:not_a_number": 2})
+    assert (a.partial, b.partial, log.status) == (False, True, "success")
+    [text] = [record.getMessage() for record in caplog.records if "is no number" in record.getMessage()]
+    assert text.startswith("the scorer told_by_key gave 'banana' as 'b' for sample 1, which is no number")
+    assert recompute_metrics(log.location).results == log.results
+
+
+def test_text_of_a_key_in_one_epoch_of_several_leaves_the_others(run: Run) -> None:
+    @scorer(metrics={"*": [mean()]})
+    def wavering() -> Scorer:
+        async def score(state: TaskState, target: Target) -> Score:
+            return Score(value={"b": "banana" if state.epoch == 1 else 1 if state.epoch == 2 else math.nan})
+
+        return score
+
+    task = Task(dataset=[Sample(id=1, input="What is 1?", target="1")], scorer=wavering(), epochs=3)
+    [log] = run(task, model=answers())
+    [shown] = unit_from_log(log).results
+    assert (shown.value, shown.scored, dict(shown.missing)) == (1.0, 1, {"unscored:not_a_number": 1})
+
+
+def test_text_of_a_key_may_be_what_is_counted_where_nothing_makes_a_number_of_it(
+    run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    @metric(scores="unreduced")
+    def bananas() -> Metric:
+        return lambda scores: float(sum(score.score.value == "banana" for score in scores))
+
+    samples = [Sample(id=place, input=f"What is {place}?", target=str(place)) for place in (1, 2, 3)]
+    [log] = run(Task(dataset=samples, scorer=told_by_key(), metrics={"b": [bananas()]}), model=answers())
+    [shown] = unit_from_log(log).results
+    assert (shown.value, shown.partial) == (1.0, False)
+    [log] = run(Task(dataset=samples, scorer=told_by_key(), epochs=Epochs(1, "mode")), model=answers())
+    assert [dict(one.missing) for one in unit_from_log(log).results] == [{}, {}]  # as it is: the mode is of text, too
+    assert not [record for record in caplog.records if "without a score" in record.getMessage()]

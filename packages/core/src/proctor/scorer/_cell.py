@@ -93,17 +93,18 @@ class Cell:
         metrics: the metrics.
         keyed: whether the scores are those of one key, where metrics with several values are named differently.
 
-    ``missing`` counts scores of which there is nothing to add.
+    ``missing`` counts scores of which there is nothing to add, ``nan`` those of them for which nothing else gives a
+    reason, and ``texts`` the epochs that gave text which is no number.
     """
 
-    __slots__ = ("_counting", "_keyed", "_slots", "_unreduced", "add", "missing", "scored")
+    __slots__ = ("_counting", "_keyed", "_slots", "_unreduced", "add", "missing", "nan", "scored", "texts")
 
     def __init__(self, metrics: Sequence[Metric], keyed: bool = False) -> None:
         slots = [_Slot(metric) for metric in metrics]
         self._slots = slots
         self._keyed = keyed
         self._unreduced = [slot for slot in slots if slot.unreduced]
-        self.scored = self.missing = 0
+        self.scored = self.missing = self.nan = self.texts = 0
         reduced = [slot for slot in slots if not slot.unreduced]
 
         self._counting = [each for slot in reduced if isinstance(each := slot.accumulator, CountingAccumulator)]

@@ -1,19 +1,18 @@
 from __future__ import annotations
 
-import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
 
 from proctor.registry import is_registered, loggable, registry_info
-from proctor.schema import NOT_A_NUMBER, EvalResults, EvalSampleScore, EvalScore, EvalScorer, HeadlineMetric, Score
+from proctor.schema import EvalResults, EvalSampleScore, EvalScore, EvalScorer, HeadlineMetric, Score
 from proctor.scorer._cell import MetricFailure
 from proctor.scorer._decorators import logged_params, scorer_metrics, short_name
+from proctor.scorer._no_numbers import NoNumbers, with_value
 from proctor.scorer._reducers import check_reducers, is_nan, is_plain_mean, mean_score, reducer_name
 from proctor.scorer._stream import MetricPlan, Stream
 from proctor.scorer._types import Metric, MetricsSpec, SampleScore, Scorer, ScoreReducer
-from proctor.scorer._value import number_of, to_float
+from proctor.scorer._value import to_float
 
 OnReduction: TypeAlias = Callable[[str, str | None, EvalSampleScore], None]
 
@@ -21,7 +20,6 @@ OnReduction: TypeAlias = Callable[[str, str | None, EvalSampleScore], None]
 _About: TypeAlias = tuple[int | str, dict[str, Any] | None, int | None]
 
 _RUNNING = 8
-_logger = logging.getLogger(__name__)
 
 
 class ResultsBuilder:
@@ -72,12 +70,15 @@ class ResultsBuilder:
         """Whether nothing but ids, epochs and the values of scores decides the metrics."""
         self._open: dict[int | str, tuple[_About, list[tuple[int, dict[str, Score | None]]]]] = {}
         # A mean makes numbers of all scores, so that text which is none would count as 0 whatever the metrics are.
-        self._numeric = (
-            {name for name, streams in self._streams.items() if streams[0].wants_whole}
+        first = (
+            {name: streams[0] for name, streams in self._streams.items()}
             if self._by_mean or (self._reducers and all(is_plain_mean(reducer) for _, reducer in self._reducers))
-            else set()
+            else {}
         )
-        self._told: set[str] = set()
+        self._no_numbers = NoNumbers(
+            {name for name, stream in first.items() if stream.wants_whole},
+            {name: stream.wants_part for name, stream in first.items() if stream.keyed},
+        )
         self._added = 0
         self.failures: list[MetricFailure] = []
         """The metrics that could not be computed, once ``results`` has said so."""
@@ -126,26 +127,7 @@ class ResultsBuilder:
 
     def no_number(self, scorer: str, score: Score) -> bool:
         """Whether a score is text that is no number, where one is needed: it counts as missing."""
-        value = score.value
-        return type(value) is str and scorer in self._numeric and number_of(value) is None
-
-    def _readable(self, name: str, score: Score, sample_id: int | str) -> Score:
-        """``score``, or none for the reason that it is no number; the first of each scorer's is told of."""
-        if not self.no_number(name, score):
-            return score
-        if name not in self._told:
-            self._told.add(name)
-            _logger.warning(
-                "the scorer %s gave %.80r for sample %r, which is no number: such samples count as without a score "
-                "(%s). Give numbers, C, I, P or N, or truth values.",
-                name,
-                score.value,
-                sample_id,
-                NOT_A_NUMBER,
-            )
-        reasoned = _with_value(score, math.nan)
-        reasoned.reason = NOT_A_NUMBER
-        return reasoned
+        return self._no_numbers.is_one(scorer, score)
 
     def _close(self, sample_id: int | str) -> None:
         # By epoch, not in the order in which they ended: which answer, metadata or tied score comes first must not
@@ -157,7 +139,7 @@ class ResultsBuilder:
             self._reduce(name, scores, about)
 
     def _reduce(self, name: str, scores: list[Score], about: _About) -> None:
-        scores = [self._readable(name, score, about[0]) if type(score.value) is str else score for score in scores]
+        scores, texts = self._no_numbers.read(name, scores, about[0])
         if self._epochs > 1 or not scores:
             present = sum(not is_nan(score.value) for score in scores)
             lost = None if not scores else self._epochs - present if present else 0  # a stream sees NaN by itself
@@ -173,7 +155,7 @@ class ResultsBuilder:
                 error.add_note(f"while the epochs of sample {about[0]!r} were reduced for the scorer {name}")
                 stream.fail(error)
                 continue
-            stream.add(_sample_score(reduced, name, about))
+            stream.add(_sample_score(reduced, name, about), texts)
             if self._on_reduction is not None:
                 self._on_reduction(name, label, _logged_score(reduced, about[0]))
 
@@ -226,23 +208,12 @@ class ResultsBuilder:
 def _mean_of_one(score: Score) -> Score:
     value = score.value
     if type(value) is float:
-        return score if not score.history else _with_value(score, value)
+        return score if not score.history else with_value(score, value)
     if isinstance(value, dict):
-        return _with_value(score, {key: part if is_nan(part) else to_float(part) for key, part in value.items()})
+        return with_value(score, {key: part if is_nan(part) else to_float(part) for key, part in value.items()})
     if isinstance(value, list):
-        return _with_value(score, [part if is_nan(part) else to_float(part) for part in value])
-    return _with_value(score, to_float(value))
-
-
-def _with_value(score: Score, value: Any) -> Score:
-    return Score.trusted(
-        value=value,
-        answer=score.answer,
-        explanation=score.explanation,
-        reason=score.reason,
-        metadata=score.metadata,
-        history=[],
-    )
+        return with_value(score, [part if is_nan(part) else to_float(part) for part in value])
+    return with_value(score, to_float(value))
 
 
 def _sample_score(score: Score, scorer: str, about: _About) -> SampleScore:

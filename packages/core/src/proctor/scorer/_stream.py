@@ -10,12 +10,13 @@ from typing import Any
 
 from proctor.contracts import UsageError
 from proctor.registry import is_factory
-from proctor.schema import EvalScore
+from proctor.schema import NOT_A_NUMBER, EvalScore
 from proctor.scorer._cell import Cell, MetricFailure
 from proctor.scorer._reducers import is_nan
 from proctor.scorer._types import Metric, MetricsSpec, SampleScore
 
 _WILD = frozenset("*?[")
+_NO_TEXTS: Mapping[str, int] = {}
 
 
 class MetricPlan:
@@ -98,8 +99,23 @@ class Stream:
         self.wants_unreduced = any(cell.wants_unreduced for cell in cells)
         self.values_only = all(cell.values_only for cell in cells)
 
-    def add(self, sample: SampleScore) -> None:
-        """Take a score into account."""
+    @property
+    def keyed(self) -> bool:
+        """Whether there are metrics of keys of dicts."""
+        return bool(self._plan.keyed)
+
+    def wants_part(self, key: str) -> bool | None:
+        """Whether a metric wants the reduced scores of a key of dicts; ``None``: the key has no metrics."""
+        cell = self._keys[key] if key in self._keys else Cell(self._plan.of_key(key))
+        return cell.wants_reduced if cell is not None and cell.names else None
+
+    def add(self, sample: SampleScore, texts: Mapping[str, int] = _NO_TEXTS) -> None:
+        """Take a score into account.
+
+        Args:
+            sample: the score; NaN counts as none, also of a key.
+            texts: of which keys it has no number, in some or all epochs, since they are text: how many epochs.
+        """
         self._total += 1
         value = sample.score.value
         if type(value) is float and value != value:
@@ -109,7 +125,7 @@ class Stream:
         if self._whole is not None:
             self._whole.add(sample)
         if self._plan.keyed:
-            for cell, part in self._parts(sample):
+            for cell, part in self._parts(sample, texts):
                 cell.add(part)
 
     def missed(self, metadata: Mapping[str, Any] | None, position: int | None, epochs: int | None) -> None:
@@ -131,7 +147,7 @@ class Stream:
             for cell, part in self._parts(sample):
                 cell.add_unreduced(part)
 
-    def _parts(self, sample: SampleScore) -> Iterator[tuple[Cell, SampleScore]]:
+    def _parts(self, sample: SampleScore, texts: Mapping[str, int] = _NO_TEXTS) -> Iterator[tuple[Cell, SampleScore]]:
         score = sample.score
         if not isinstance(score.value, dict):
             keys = ", ".join(repr(pattern) for pattern, _ in self._plan.keyed)
@@ -146,8 +162,11 @@ class Stream:
             cell = self._cell(key, (position, place))
             if cell is None:
                 continue
+            of_text = texts.get(key, 0)
+            cell.texts += of_text
             if is_nan(value):
                 cell.missing += 1
+                cell.nan += not of_text
             else:
                 # A missing value of a key counts as 0, as it does when epochs are reduced.
                 part = score.model_copy(update={"value": 0.0 if value is None else value})
@@ -176,7 +195,11 @@ class Stream:
             cell = self._keys.get(key) or Cell(self._plan.of_key(key), keyed=True)
             row = self._row(key, cell, False, failed)
             no_key = self._total - self._unscored - cell.scored - cell.missing
-            missing = {"unscored:no_key": no_key, "unscored:nan": cell.missing}
+            missing = {
+                "unscored:no_key": no_key,
+                "unscored:nan": cell.nan,
+                f"unscored:{NOT_A_NUMBER}": cell.texts,
+            }
             if missing := {kind: count for kind, count in missing.items() if count}:
                 row.metadata = {"proctor": {"missing": missing}}
             rows.append(row)
