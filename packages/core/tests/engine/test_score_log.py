@@ -15,7 +15,7 @@ from proctor.cli import main
 from proctor.cli._score import _Progress, score_command
 from proctor.contracts import LogBusyError, UsageError
 from proctor.dataset import Sample
-from proctor.log import EvalLog, TagsEdit, edit_eval_log, read_eval_log, read_eval_log_sample
+from proctor.log import EvalLog, TagsEdit, edit_eval_log, read_eval_log, read_eval_log_sample, write_eval_log
 from proctor.model import ModelOutput, get_model
 from proctor.schema import EvalResults, option_table, score_keys
 from proctor.scorer import Score, Scorer, accuracy, choice, exact, f1, includes, match, model_graded_qa, scorer, stderr
@@ -164,9 +164,36 @@ def test_a_model_grades_and_its_tokens_are_counted(made: EvalLog, backend: str) 
     assert header.stats.model_usage["mock/model"] == made.stats.model_usage["mock/model"]
 
 
-def test_the_scorers_of_the_log_are_used_when_none_is_named(made: EvalLog) -> None:
-    header = score(made.location, action="overwrite")
+def test_the_scorers_of_the_log_take_the_place_of_their_own_scores_when_none_is_named(made: EvalLog) -> None:
+    header = score(made.location)
     assert _results(header) == _results(made)
+    assert list(read_eval_log_sample(header.location, 1, 1).scores or ()) == ["includes"]
+    # where the old ones would be lost, that must be said
+    before = Path(made.location).read_bytes()
+    assert "action='overwrite'" in _refused(made.location, overwrite=True)
+    assert Path(made.location).read_bytes() == before
+    both = score(made.location, action="append", overwrite=True)
+    assert [row.scorer for row in _results(both).scores] == ["includes", "includes1"]
+    again = score(made.location, action="overwrite", overwrite=True)
+    assert _results(again) == _results(both)
+
+
+def test_the_metrics_of_the_task_are_those_of_its_log_scored_again(run: Run) -> None:
+    task = Task(dataset=sums(4), scorer=includes(), metrics=[stderr(), accuracy()], name="sums")
+    [log] = run(task, model=answers())
+    assert _results(score(log.location)) == _results(log)
+    log.eval.metrics = [{"name": "nobodys", "options": {}}]
+    write_eval_log(log, if_match="*")
+    assert "there is no nobodys" in _refused(log.location, output="elsewhere.eval")
+
+
+def test_the_command_says_that_the_scores_are_new_ones(made: EvalLog, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", made.location]) == 0
+    assert "the old ones stand in" in " ".join(capsys.readouterr().out.split())
+    assert main(["score", made.location, "--overwrite"]) == 2
+    assert "--action overwrite" in capsys.readouterr().err
+    assert main(["score", made.location, "--action", "overwrite", "--overwrite"]) == 0
+    assert "the old ones" not in capsys.readouterr().out
 
 
 def test_a_multiple_choice_answer_is_read_again(run: Run) -> None:

@@ -21,7 +21,9 @@ __all__ = ["score_command"]
 _HELP = """Score the samples of the log at LOG anew, without running them.
 
 Samples whose solver failed stay without a score; those whose scorer failed get one. The scored log is written beside
-the old one, as <name>-scored, unless --overwrite or --output-file says otherwise. Model-graded scorers ask the models
+the old one, as <name>-scored, unless --overwrite or --output-file says otherwise. Scores of scorers that are named
+stand there beside those of the log; without --scorer, new scores of the log's own scorers stand there in place of the
+old ones (--action has it otherwise). Model-graded scorers ask the models
 of the log, or those named here. What is graded is kept as it comes: when this was stopped, the same command goes on
 from there.
 
@@ -40,7 +42,7 @@ def _run(
     scorer: Sequence[str],
     scorer_args: Sequence[str],
     metric: Sequence[str],
-    action: str,
+    action: str | None,
     output: str | None,
     overwrite: bool,
     model: str | None,
@@ -88,6 +90,8 @@ def _run(
         print_json(summary_facts([header], code))
     else:
         print_report([header])
+        if not scorer and action is None:
+            click.echo(f"New scores of the log's own scorers; the old ones stand in {log}. --action append keeps both.")
     return code
 
 
@@ -145,9 +149,8 @@ def _parameters() -> list[click.Parameter]:
         click.Option(
             ["--action"],
             type=click.Choice(["append", "overwrite"]),
-            default="append",
-            show_default=True,
-            help="Keep the scores that are there, or have the new ones take their place.",
+            help="Keep the scores that are there, or have the new ones take their place. Of scorers that are named the "
+            "default is append; those of the log take the place of their own scores.",
         ),
         click.Option(["--output-file", "output"], metavar="FILE", help="Where the scored log goes."),
         click.Option(

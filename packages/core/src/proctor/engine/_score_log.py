@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, TypeAlias, Unpack
 
@@ -20,7 +21,7 @@ from proctor.engine._load import find_scorer
 from proctor.engine._loop import in_loop
 from proctor.engine._options import RunOptions, connection_policy, resolve_options
 from proctor.engine._run import of_this_loop
-from proctor.engine._scored_with import log_models, log_scorers
+from proctor.engine._scored_with import log_metrics, log_models, log_scorers
 from proctor.engine._scoring import Action, ScoreJob, Scorers, Scoring
 from proctor.engine._signals import stop_signals
 from proctor.log import EvalLogInfo, LogFile, check_free, finished_header, hold_eval_log, missing_log, open_log
@@ -41,7 +42,7 @@ def score(
     *,
     scorer_args: Mapping[str, Any] | None = None,
     metrics: MetricsSpec | None = None,
-    action: Action = "append",
+    action: Action | None = None,
     output: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     model: str | None = None,
@@ -59,10 +60,13 @@ def score(
 
     Args:
         log: a finished log.
-        scorer: scorers, or their names (``NAME``, ``package/NAME``, ``FILE@NAME``); those of the log when not given.
+        scorer: scorers, or their names (``NAME``, ``package/NAME``, ``FILE@NAME``); those of the log, with its metrics,
+            when not given.
         scorer_args: arguments of the scorers that are named.
         metrics: in place of the scorers' own.
-        action: ``append`` keeps the scores that are there; ``overwrite`` has the new ones take the place of all.
+        action: ``append`` keeps the scores that are there; ``overwrite`` has the new ones take the place of all. When
+            not given, scorers that are are appended, and those of the log overwrite: to have the same twice says
+            nothing. In the log itself, where the old ones would be lost, that must be said.
         output: where the scored log goes; ``<name>-scored`` beside the log when not given.
         overwrite: write into the log itself, or, with ``output``, over what is there.
         model: what ``get_model()`` gives scorers in place of the model that was evaluated.
@@ -91,7 +95,7 @@ async def score_async(
     *,
     scorer_args: Mapping[str, Any] | None = None,
     metrics: MetricsSpec | None = None,
-    action: Action = "append",
+    action: Action | None = None,
     output: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     model: str | None = None,
@@ -108,7 +112,7 @@ def _job(
     scorer: Scorers,
     scorer_args: Mapping[str, Any] | None,
     metrics: MetricsSpec | None,
-    action: Action,
+    action: Action | None,
     output: str | os.PathLike[str] | None,
     overwrite: bool,
     model: str | None,
@@ -116,8 +120,15 @@ def _job(
     tell: Callable[[int, int], object] | None = None,
     on_resume: Callable[[int], object] | None = None,
 ) -> ScoreJob:
-    if action not in ("append", "overwrite"):
+    if action not in ("append", "overwrite", None):
         raise UsageError(f"action={action!r}: use append or overwrite.")
+    if action is None and scorer is None and overwrite and output is None:
+        raise UsageError(
+            "the log's own scorers are asked again, and their new scores would take the place of the old ones in the "
+            "log itself: say so with --action overwrite (action='overwrite'), keep both with --action append, or leave "
+            "--overwrite out to have a scored log beside it."
+        )
+    action = action or ("overwrite" if scorer is None else "append")
     path = log.name if isinstance(log, EvalLogInfo) else os.fspath(log)
     target = None if output is None else os.fspath(output)
     if target is None and not overwrite:
@@ -147,6 +158,8 @@ async def _score(job: ScoreJob, options: RunOptions) -> EvalLog:
             model, roles = log_models(header, job.model, options)
             with use_models(model, roles):
                 scorers = _scorers(job, header)
+                if job.scorer is None and job.metrics is None:
+                    job = replace(job, metrics=log_metrics(header))
                 if job.output is not None and not job.overwrite:  # what was asked for is looked at first
                     await to_thread.run_sync(check_free, job.output)
                 scoring = Scoring(job, options, file, header, scorers, model, roles)

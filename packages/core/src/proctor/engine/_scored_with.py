@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
+
 from proctor.contracts import UsageError
 from proctor.engine._load import learn_components
 from proctor.engine._options import RunOptions
@@ -9,9 +11,9 @@ from proctor.engine._plan import resolve_roles
 from proctor.model import GenerateConfig, Model, check_base_url, make_model
 from proctor.registry import create
 from proctor.schema import EvalLog, EvalScorer, ModelConfig, without_removed
-from proctor.scorer import Scorer
+from proctor.scorer import MetricsSpec, Scorer, declared_metrics
 
-__all__ = ["log_models", "log_scorers"]
+__all__ = ["log_metrics", "log_models", "log_scorers"]
 
 
 def log_scorers(header: EvalLog) -> list[Scorer]:
@@ -24,11 +26,11 @@ def log_scorers(header: EvalLog) -> list[Scorer]:
     if not declared:
         raise UsageError("the log declares no scorer: name one with --scorer NAME or --scorer FILE@NAME.")
     try:
-        return [_made(one) for one in declared]
+        return _all_made(declared)
     except LookupError:
         learn_components(header.eval.task_file)
     try:
-        return [_made(one) for one in declared]
+        return _all_made(declared)
     except LookupError as error:
         raise UsageError(
             f"the log's scorers can't be made here ({error.args[0]}): name one with --scorer FILE@NAME, or run this "
@@ -36,9 +38,43 @@ def log_scorers(header: EvalLog) -> list[Scorer]:
         ) from error
 
 
-def _made(declared: EvalScorer) -> Scorer:
-    scorer: Scorer = create("scorer", declared.name, **(declared.options or {}))
+def _all_made(declared: Sequence[EvalScorer]) -> list[Scorer]:
+    names = {one.name for one in declared}
+    return [_made(one, names) for one in declared]
+
+
+def _made(declared: EvalScorer, names: Container[str]) -> Scorer:
+    options = declared.options or {}
+    try:
+        scorer: Scorer = create("scorer", declared.name, **options)
+    except LookupError:
+        # One that was appended beside another of its name has a number behind it.
+        base = declared.name.rstrip("0123456789")
+        if base == declared.name or base not in names:
+            raise
+        scorer = create("scorer", base, **options)
     return scorer
+
+
+def log_metrics(header: EvalLog) -> MetricsSpec | None:
+    """The metrics that the log's task has in place of those of its scorers, if it has any.
+
+    Raises:
+        UsageError: the code of one is not at hand.
+    """
+    if not header.eval.metrics:
+        return None
+    missing: list[str] = []
+    metrics: MetricsSpec = declared_metrics(header.eval.metrics, missing)
+    if missing and learn_components(header.eval.task_file):
+        missing.clear()
+        metrics = declared_metrics(header.eval.metrics, missing)
+    if missing:
+        raise UsageError(
+            f"the log's metrics can't be made here (there is no {', '.join(missing)}): name others with --metric NAME, "
+            "or run this in the folder in which the log was made."
+        )
+    return metrics
 
 
 def log_models(header: EvalLog, named: str | None, options: RunOptions) -> tuple[Model | None, dict[str, Model]]:
