@@ -252,8 +252,12 @@ def our_results(case: dict[str, Any]) -> Any:
         }
         builder.add(id, epoch + 1, scores, {"g": "ab"[position % 2], "c": position // 2}, position)
     results = builder.results(len(ids) * epochs, completed).to_dict()
-    for row in results["scores"]:  # counts of our own, where anything may stand
-        for one in (row, *row["metrics"].values()):
+    for row in results["scores"]:
+        # The peer leaves a group out that lost all its samples; we give it a value that is none.
+        lost = [key for key, one in row["metrics"].items() if key != "all" and _counts(one).get("scored") == 0]
+        for key in lost:
+            assert math.isnan(row["metrics"].pop(key)["value"])
+        for one in (row, *row["metrics"].values()):  # counts of our own, where anything may stand
             one.pop("metadata", None)
     return {
         "results": results,
@@ -262,6 +266,11 @@ def our_results(case: dict[str, Any]) -> Any:
             for (name, reducer), samples in reductions.items()
         ],
     }
+
+
+def _counts(metric: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = (metric.get("metadata") or {}).get("proctor", {})
+    return found
 
 
 def in_order(samples: list[Any], ids: list[str]) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from engine_runs import answers
@@ -12,7 +12,7 @@ from engine_runs import answers
 from proctor import Epochs, Task
 from proctor.contracts import UsageError
 from proctor.dataset import IterableDataset, Sample
-from proctor.display import unit_from_log
+from proctor.display import report_text, unit_from_log
 from proctor.engine import recompute_metrics
 from proctor.engine import score as rescore
 from proctor.schema import EvalLog, Value
@@ -94,6 +94,46 @@ def test_a_group_counts_the_samples_that_it_lost_and_no_others(run: Run) -> None
     again = recompute_metrics(log.location)
     assert again.results is not None and log.results is not None
     assert again.results.scores == log.results.scores
+
+
+@pytest.mark.parametrize("overall", ["samples", "groups"])
+def test_a_group_that_lost_all_its_samples_has_a_row_without_a_figure(
+    run: Run, overall: Literal["samples", "groups"]
+) -> None:
+    places = {1: "a", 2: "b", 3: "c", 4: "b", 5: "c"}
+    samples = [Sample(id=id, input=f"What is {id}?", target=str(id), metadata={"g": g}) for id, g in places.items()]
+
+    @solver
+    def losing() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            if state.metadata["g"] == "a":
+                raise OSError("lost")
+            return await generate(state)
+
+        return solve
+
+    @scorer(metrics=[grouped(accuracy(), "g", all=overall), grouped(stderr(), "g", all=False)])
+    def choosy() -> Scorer:
+        async def score(state: TaskState, target: Target) -> Score:
+            return Score.unscored("refusal") if state.metadata["g"] == "b" else Score(value="C")
+
+        return score
+
+    task = Task(dataset=samples, solver=losing(), scorer=choosy())
+    [log] = run(task, model=answers(), fail_on_error=False)
+    shown = unit_from_log(log)
+    assert [(one.name, one.scored, one.total, one.partial) for one in shown.results] == [
+        ("accuracy[c]", 2, 2, False),
+        ("accuracy[all]", 2, 5, True),
+        ("accuracy[a]", 0, 1, True),
+        ("accuracy[b]", 0, 2, True),
+    ]
+    assert [math.isnan(one.value) for one in shown.results] == [False, False, True, True]
+    assert shown.results[1].value == 1.0  # also as the mean of groups: of those that have a value
+    assert "  accuracy[a]    none           partial: 0 / 1 scored" in report_text([shown])
+    again = recompute_metrics(log.location).results
+    assert again is not None and log.results is not None
+    assert str(again.scores) == str(log.results.scores)  # NaN is not equal to itself
 
 
 def test_a_reducer_that_is_named_twice_is_refused(run: Run) -> None:

@@ -198,7 +198,7 @@ def test_unscored_samples_are_counted_apart_and_errored_ones_not_at_all() -> Non
 def test_without_any_score_metrics_are_nan() -> None:
     (row,) = build(made([accuracy(), count(), several(), grouped(mean(), "g")]), [[NAN], [...]])
     assert (row.scored_samples, row.unscored_samples) == (0, 1)
-    assert list(row.metrics) == ["accuracy", "count", "several", "all"]
+    assert list(row.metrics) == ["accuracy", "count", "several", "all", "a", "b"]
     assert all(math.isnan(value) for value in values_of(row).values())
 
 

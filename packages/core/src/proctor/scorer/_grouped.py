@@ -77,8 +77,8 @@ class _Grouped(CountingAccumulator):
 
     def result(self) -> Value:
         # In the order of the samples, not of their ends: the first one is what a headline shows.
-        names = sorted(self._groups, key=self._first.__getitem__)
-        groups = {name: self._groups[name].result() for name in names}
+        names = sorted(self._first, key=self._first.__getitem__)
+        groups = {name: self._groups[name].result() for name in names if name in self._groups}
         named: dict[str, str | int | float | bool | None] = {}
         for name, value in groups.items():
             named[self._template.format(group_name=name)] = _one_number(value)
@@ -87,6 +87,10 @@ class _Grouped(CountingAccumulator):
             named[self._label] = math.fsum(numbers) / len(numbers) if numbers else math.nan
         elif self._all is not None:
             named[self._label] = _one_number(self._all.result()) if self._count else math.nan
+        # A group that lost all its samples stands last: a headline must not be of what has no figure.
+        for name in names:
+            if name not in groups:
+                named.setdefault(self._template.format(group_name=name), math.nan)
         return named
 
 
@@ -115,6 +119,8 @@ def grouped(
         all_label: the name of that value.
         value_to_float: unused; taken so that task files that give it keep working.
         name_template: how a group's value is named; ``{group_name}`` is the group.
+
+    A group none of whose samples has a score has no value (NaN), and counts in no mean of groups.
     """
     made = AccumulatorMetric(lambda: _Grouped(metric, group_key, all, all_label, name_template))
     return needs_field(made, (group_key, _ASKER), *needed_fields(metric))
