@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from proctor.schema import GROUPS, Option, option_table, parse_option, set_option_table
+from proctor.schema import GROUPS, Option, full_option_table, option_table, parse_option
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[Any]
@@ -129,7 +129,7 @@ def eval_parameters(*, eval_set: bool = False, only: Collection[str] | None = No
         eval_set: also those that only an eval set has.
         only: keys of the options that the command takes; all when not given.
     """
-    table = {**option_table(), **(set_option_table() if eval_set else {})}
+    table = full_option_table() if eval_set else option_table()
     return [EvalParameter(key, option) for key, option in table.items() if only is None or key in only]
 
 
@@ -162,8 +162,8 @@ def _written_out(args: Sequence[str], options: Sequence[Option]) -> list[str]:
     ``--retry-on-error task.py`` must not take the task for its value, while ``--retry-on-error 3`` must still work:
     what follows is the value only if it reads as one.
     """
-    table = {**option_table(), **set_option_table()}
-    named = [(key, option) for key, option in table.items() if option.bare is not None and option in options]
+    table = full_option_table().items()
+    named = [(key, option) for key, option in table if option.bare is not None and option in options]
     bare = {flag: (key, option) for key, option in named for flag in option.flags}
     off = {flag: option.flags[0] for option in options if option.form != "flag" for flag in option.off_flags}
     written: list[str] = []

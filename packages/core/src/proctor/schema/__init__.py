@@ -142,6 +142,7 @@ from proctor.schema._score import (
 )
 from proctor.schema._set_options import (
     EvalSetOptions,
+    full_option_table,
     set_option_table,
 )
 from proctor.schema._tool import (
@@ -264,6 +265,7 @@ __all__ = [
     "content_parts",
     "env_name",
     "env_options",
+    "full_option_table",
     "is_removed",
     "is_secret",
     "load_config",

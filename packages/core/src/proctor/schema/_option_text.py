@@ -12,7 +12,7 @@ from typing import Any
 from proctor.schema._option import Option
 from proctor.schema._option_types import check_type
 from proctor.schema._options import option_table
-from proctor.schema._set_options import set_option_table
+from proctor.schema._set_options import full_option_table
 
 __all__ = ["check_options", "env_options", "load_config", "parse_option", "parse_scalar"]
 
@@ -91,7 +91,7 @@ def check_options(options: Mapping[str, Any], *, eval_set: bool = False) -> None
     Raises:
         ValueError: with the close match, the type, or the range.
     """
-    table = {**option_table(), **set_option_table()} if eval_set else option_table()
+    table = full_option_table() if eval_set else option_table()
     for key, value in options.items():
         if key not in table:
             import difflib
@@ -110,7 +110,7 @@ def check_options(options: Mapping[str, Any], *, eval_set: bool = False) -> None
 
 
 def _declared(key: str) -> Option:
-    return option_table().get(key) or set_option_table()[key]
+    return full_option_table()[key]
 
 
 def load_config(path: str) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Annotated, TypedDict, get_type_hints
 
 from proctor.schema._option import Option
-from proctor.schema._options import EvalOptions
+from proctor.schema._options import EvalOptions, option_table
 
-__all__ = ["EvalSetOptions", "set_option_table"]
+__all__ = ["EvalSetOptions", "full_option_table", "set_option_table"]
 
 
 class _SetOptions(TypedDict, total=False):
@@ -92,3 +92,9 @@ def set_option_table() -> Mapping[str, Option]:
     return MappingProxyType(
         {key: next(note for note in hint.__metadata__ if isinstance(note, Option)) for key, hint in hints.items()}
     )
+
+
+@cache
+def full_option_table() -> Mapping[str, Option]:
+    """Each key that ``EvalSetOptions`` has, with its declaration: those of an evaluation, then those of an eval set."""
+    return MappingProxyType({**option_table(), **set_option_table()})
