@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from display_snapshots import UNIT, finished
 
-from proctor.display import MetricSnapshot, report_text, unit_from_log
+from proctor.display import MetricSnapshot, error_text, report_text, unit_from_log
 from proctor.schema import (
     EvalConfig,
     EvalDataset,
@@ -141,6 +141,26 @@ def test_errors_are_shown_once_and_with_their_place() -> None:
         ["error", "quiz.py:12: ValueError('no answer')"],
         ["first", "quiz.py:3: OSError('gone')"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("UsageError('the dataset gave no sample')", "the dataset gave no sample"),
+        ('PrerequisiteError("the key isn\'t set:\\nset it")', "the key isn't set: set it"),
+        ("UsageError('cut sho", "UsageError('cut sho"),
+        ("UsageError('a' 'b' + c)", "UsageError('a' 'b' + c)"),
+        ("ValueError('no answer')", "ValueError('no answer')"),
+    ],
+)
+def test_of_an_error_that_is_written_for_people_the_sentence_is_shown(message: str, shown: str) -> None:
+    error = EvalError(message=message, traceback="", traceback_ansi="")
+    assert error_text(error) == shown
+    unit = unit_from_log(a_log(status="error", error=error, results=None))
+    assert f"  error   {shown}" in report_text([unit])
+    # and once, though it is the first of its kind, too
+    again = replace(unit, error_examples={"UsageError": error_text(error)})
+    assert sum(shown in line for line in report_text([again])) == 1
 
 
 def test_an_example_that_was_cut_short_is_no_other_error() -> None:

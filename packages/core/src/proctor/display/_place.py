@@ -1,7 +1,9 @@
-"""Which line of the task's own code an error came from."""
+"""An error on a screen: which line of the task's own code it came from, and what it says."""
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import os
 import re
 import sysconfig
@@ -9,20 +11,31 @@ from functools import cache
 
 from proctor.schema import EvalError
 
-__all__ = ["error_place", "error_text"]
+__all__ = ["error_place", "error_sentence", "error_text"]
 
 _FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
 _INSTALLED = ("site-packages", "dist-packages")
+# The core's errors that are written for a person to read: whatever the class, the sentence has it all.
+_FOR_PEOPLE = "UsageError|PrerequisiteError|LogBusyError|BadLogError|BrokenComponent"
+_WRITTEN = re.compile(rf"(?:{_FOR_PEOPLE})\((['\"].*)\)", re.DOTALL)
 _LONGEST = 300  # characters of an error on a screen
 
 
 def error_text(error: EvalError, folder: str | None = None) -> str:
     """``quiz.py:12: ValueError('no answer')`` on one line; the place comes first, so that cutting it off keeps it."""
-    message = " ".join(error.message.split())
+    message = error_sentence(error.message)
     if len(message) > _LONGEST:
         message = f"{message[:_LONGEST]}…"
     place = error_place(error, folder)
     return f"{place}: {message}" if place else message
+
+
+def error_sentence(message: str) -> str:
+    """A log's ``ValueError('no answer')`` on one line; of an error for people to read, the text only."""
+    if written := _WRITTEN.fullmatch(message):
+        with contextlib.suppress(ValueError, SyntaxError):  # another program's log
+            message = str(ast.literal_eval(written[1]))
+    return " ".join(message.split())
 
 
 def error_place(error: EvalError, folder: str | None = None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from proctor.contracts import MetricSnapshot, UnitSnapshot
+from proctor.display._place import error_sentence
 from proctor.display._text import counts, duration, number, plural, retries, tokens
 
 __all__ = ["Row", "UnitReport", "report", "report_text", "score_text", "summary"]
@@ -113,7 +114,7 @@ def _rows(unit: UnitSnapshot) -> Iterator[Row]:
         yield Row("samples", f"{unit.done:,} / {unit.total:,}", "no scores", "unscored")
     if befell := _befell(unit):
         yield Row("outcomes", befell, kind="outcomes")
-    error = " ".join(unit.error.split())
+    error = error_sentence(unit.error)
     told = f"{unit.error_place}: {error}" if unit.error_place else error
     if error:
         yield Row("error", told, kind="error")
