@@ -219,6 +219,16 @@ def test_a_misspelt_variable_is_warned_of_once(engine: Engine, capsys: pytest.Ca
     assert "PROCTOR_EVAL_EPCHS (did you mean PROCTOR_EVAL_EPOCHS?), PROCTOR_EVAL_XYZZY: it has no effect" in line
 
 
+def test_an_empty_variable_that_was_to_choose_samples_is_warned_of(
+    engine: Engine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.environ |= {"PROCTOR_EVAL_SAMPLE_ID": "", "PROCTOR_EVAL_LIMIT": "", "PROCTOR_EVAL_EPOCHS": ""}
+    assert main(["eval", "quiz.py", "--limit", "3"]) == 0
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("Warning: PROCTOR_EVAL_SAMPLE_ID is set but empty") and "or --sample-id;" in line
+    assert main(["eval", "quiz.py", "--limit", "3", "--sample-id", ""]) == 2
+
+
 @pytest.mark.parametrize("code", [0, 1, 3, 130, 143])
 def test_the_exit_code_is_the_run_s(engine: Engine, code: int) -> None:
     engine.exit_code = code

@@ -16,7 +16,7 @@ from proctor.cli._params import ParamType
 from proctor.cli._root import EXIT_CODES
 from proctor.cli._warnings import plain_warnings
 from proctor.contracts import UsageError
-from proctor.schema import env_options, option_table, set_option_table
+from proctor.schema import env_options, full_option_table
 
 __all__ = [
     "CONTEXT",
@@ -80,6 +80,7 @@ def merged_options(given: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError as error:
         raise UsageError(str(error)) from None
     _warn_unknown(os.environ)
+    _warn_empty(os.environ, given)
     said = {key: value for key, value in given.items() if value is not None}
     for one, other in (_CONNECTIONS, _CONNECTIONS[::-1]):
         if one in said and other not in said:
@@ -96,8 +97,7 @@ def merged_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _warn_unknown(environ: Mapping[str, str]) -> None:
     """Say once which variables look like options of evaluations and are none: a misspelt one would change nothing."""
-    table = {**option_table(), **set_option_table()}
-    known = {option.variable(key) for key, option in table.items()}
+    known = {option.variable(key) for key, option in full_option_table().items()}
     unknown = sorted(name for name, value in environ.items() if name.startswith("PROCTOR_EVAL_") and value)
     said = []
     for name in unknown:
@@ -110,6 +110,23 @@ def _warn_unknown(environ: Mapping[str, str]) -> None:
             "`proctor eval --help` lists the options.",
             err=True,
         )
+
+
+def _warn_empty(environ: Mapping[str, str], given: Mapping[str, Any]) -> None:
+    """Say which variables were to choose samples and are empty: they say nothing, so that all would be paid for."""
+    table = full_option_table()
+    choosing = [
+        (table[key].variable(key), table[key].flags[0])
+        for key, value in given.items()
+        if value is None and key in table and table[key].form in ("ids", "range")
+    ]
+    for name, flag in choosing:
+        if environ.get(name) == "":
+            click.echo(
+                f"Warning: {name} is set but empty, which is as if it were not set: it chooses no samples. Give it a "
+                f"value, or {flag}; unset it to be rid of this warning.",
+                err=True,
+            )
 
 
 def for_machines(options: dict[str, Any], given: Mapping[str, Any]) -> None:
