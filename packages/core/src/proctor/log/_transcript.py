@@ -24,6 +24,7 @@ from proctor.schema import (
     SpanBeginEvent,
     SpanEndEvent,
     StoreEvent,
+    assembled,
     quick_id,
     redact_text,
 )
@@ -147,7 +148,8 @@ class Span:
         id = self.id
         _span.set(id)
         self._store = folded_store()
-        event = SpanBeginEvent.assembled(
+        event = assembled(
+            SpanBeginEvent,
             {
                 "uuid": id,  # serves as both: a sample has many spans
                 "span_id": id,
@@ -174,7 +176,8 @@ class Span:
             changes = json_changes(self._store, after)
             if changes:
                 record.event(StoreEvent(changes=changes, span_id=id))
-        event = SpanEndEvent.assembled(
+        event = assembled(
+            SpanEndEvent,
             {
                 "uuid": quick_id(),
                 "span_id": id,

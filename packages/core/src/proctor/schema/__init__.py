@@ -3,6 +3,7 @@
 from proctor.schema._base import (
     JsonValue,
     Record,
+    assembled,
 )
 from proctor.schema._config import (
     GenerateConfig,
@@ -261,6 +262,7 @@ __all__ = [
     "UnknownMessage",
     "Value",
     "add_usage",
+    "assembled",
     "check_options",
     "content_parts",
     "env_name",

@@ -22,7 +22,12 @@ _set_fields, _set_given, _set_extra, _set_private = (
 def assembled(model: type[_M], fields: dict[str, Any], *, extra: bool = True) -> _M:
     """An instance of ``model`` that takes over ``fields``: all that the class has, in its order, known to fit.
 
-    ``extra``: whether the class takes fields that it does not know.
+    A smallest sample has twenty records, ten of them the events of spans.
+
+    Args:
+        model: the class.
+        fields: by name; nothing is validated or copied.
+        extra: whether the class takes fields that it does not know, as a ``Record`` does.
     """
     made = _new(model)
     # All that pydantic keeps of an instance. By the slots' own setters: an attribute by its name costs twice that.
@@ -63,14 +68,11 @@ class Record(BaseModel):
         for each record (lists, dicts) must be given.
         """
         # In the order of the class, since a log is written in that order.
-        return assembled(cls, {**_defaults(cls), **fields})
+        return assembled(cls, _defaults(cls) | fields)
 
     @classmethod
     def assembled(cls, fields: dict[str, Any]) -> Self:
-        """A record that takes over ``fields``: all that the class has, in its order, known to fit.
-
-        A smallest sample has twenty records, ten of them the events of spans.
-        """
+        """A record that takes over ``fields``, as the function ``assembled`` makes it."""
         return assembled(cls, fields)
 
     def to_dict(self) -> dict[str, Any]:
