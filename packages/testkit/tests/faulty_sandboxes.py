@@ -34,7 +34,12 @@ from proctor.sandbox import LocalSandbox, LocalSandboxDriver
 from proctor_testkit import SandboxSuite
 from proctor_testkit._sandbox_checks import TICKS
 
-FAULTS = ["faultless", *(one.id.partition(".")[2] for one in SandboxSuite.checks())]
+# Other ways to fail a check, which stands before the two lines.
+VARIANTS = (
+    "unblocked__read",
+    "unblocked__write",
+)
+FAULTS = ["faultless", *(one.id.partition(".")[2] for one in SandboxSuite.checks()), *VARIANTS]
 MIB = 1024**2
 
 
@@ -180,6 +185,7 @@ class Box(SandboxEnvironment):
             file = "elsewhere/made"
         if self.fault == "apart" and file in self.shared:
             return self.shared[file].decode()
+        self._block("unblocked__read", file)
         try:
             data: Any = await (self.inner.read_file(file, True) if text else self.inner.read_file(file, False))
         except Exception as error:
@@ -192,6 +198,10 @@ class Box(SandboxEnvironment):
             case "file_large":
                 return data[: 64 * MIB]
         return data
+
+    def _block(self, fault: str, file: str) -> None:
+        if self.fault == fault and file == "awaited":
+            time.sleep(0.5)
 
     def _unread(self, error: Exception) -> Any:
         match self.fault, error:
@@ -207,6 +217,7 @@ class Box(SandboxEnvironment):
 
     async def write_file(self, file: str, contents: str | bytes) -> None:
         data = contents.encode() if isinstance(contents, str) else contents
+        self._block("unblocked__write", file)
         match self.fault:
             case "apart" if file == "file":
                 self.shared[file] = data

@@ -10,7 +10,10 @@ from typing import Any
 import anyio
 from anyio.abc import TaskStatus
 
-__all__ = ["longest_stop"]
+__all__ = ["STOPPED", "longest_stop"]
+
+STOPPED = 10
+"""Turns of the thread beside an event loop, of 10 ms, in which that turned not once: something blocks it."""
 
 
 async def longest_stop(function: Callable[..., Awaitable[Any]], *args: Any) -> int:

@@ -8,7 +8,7 @@ import anyio.to_thread
 
 from proctor.model import GenerateConfig, Model
 from proctor_testkit._held_server import PATIENCE, held
-from proctor_testkit._loop_turns import longest_stop
+from proctor_testkit._loop_turns import STOPPED, longest_stop
 from proctor_testkit._model_checks import FakeServer, ModelChecks
 from proctor_testkit._suite import check
 
@@ -16,8 +16,6 @@ __all__ = ["LoopChecks"]
 
 AT_ONCE = 5
 SHORT = GenerateConfig(max_tokens=8)
-STOPPED = 10
-"""Turns of a thread, each of 10 ms at least, in which a loop that is not blocked turns once."""
 
 
 class LoopChecks(ModelChecks):
