@@ -80,7 +80,8 @@ class Gate:
     def release(self) -> None:
         """Give the place back."""
         self._held -= 1
-        self._admit()
+        if self._waiters:
+            self._admit()
 
     def _take(self) -> bool:
         if self._limit is not None and self._held >= self._limit:

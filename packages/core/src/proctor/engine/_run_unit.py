@@ -55,6 +55,7 @@ _BACKLOG = 512  # samples that wait for the disk before the next one starts
 _BACKLOG_BYTES = 64 << 20  # or so many bytes of them
 _PASSED = 100  # samples that are passed over in one step of the loop
 _PATIENCE = 0.01  # seconds between looks at the backlog
+_TURN = 0.002  # seconds after which a worker whose samples never wait lets others have the loop
 
 
 class _Wanted(NamedTuple):
@@ -181,6 +182,7 @@ class UnitRun:
                 self._cancelled(sample)
 
     async def _work(self, queue: Iterator[_Wanted | None], workers: Workers) -> None:
+        turn = time.monotonic()
         while self._failure is None and not workers.surplus():
             if self._writer.error is not None:
                 self._failure = eval_error(self._writer.error)
@@ -200,8 +202,10 @@ class UnitRun:
                 continue
             one = Isolated(self._one(wanted))
             await one
-            if not one.suspended:  # a model that answers at once must not keep the loop from signals and others
+            # A model that answers at once must not keep the loop from signals and others.
+            if not one.suspended and time.monotonic() - turn > _TURN:
                 await anyio.lowlevel.checkpoint()
+                turn = time.monotonic()
 
     def _wanted(self) -> Iterator[_Wanted | None]:
         """Every sample with every epoch, all epochs of a sample together; a sample is read when it starts.
@@ -231,7 +235,7 @@ class UnitRun:
             doer = Activity(sample.id, wanted.epoch)
             self._progress.unfinished[doer] = None
             begin_activity(doer)
-            retries = await self._earlier_errors(sample.id, wanted.epoch)
+            retries = [] if self._reuse is None else await self._earlier_errors(self._reuse, sample.id, wanted.epoch)
             earlier = len(retries)
             while True:
                 attempt = Attempt(self.unit, sample, wanted.epoch, self._tally.scorers, self._not_begun)
@@ -269,12 +273,12 @@ class UnitRun:
         reused = 0 if self._reuse is None else self._reuse.plan.reused
         return max(0, self.unit.total - reused - self._progress.started)
 
-    async def _earlier_errors(self, id: int | str, epoch: int) -> list[EvalRetryError]:
+    async def _earlier_errors(self, reuse: Reuse, id: int | str, epoch: int) -> list[EvalRetryError]:
         """Those of attempts that earlier logs have."""
-        if self._reuse is None or not self._reuse.failed(id, epoch):
+        if not reuse.failed(id, epoch):
             return []
         self._progress.retried += 1
-        return await to_thread.run_sync(self._reuse.earlier_errors, id, epoch)
+        return await to_thread.run_sync(reuse.earlier_errors, id, epoch)
 
     def _reused(self, one: Reused) -> None:
         """On the writer's thread: a sample of an earlier log stands in this one, too."""

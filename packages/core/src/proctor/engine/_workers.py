@@ -22,7 +22,9 @@ class Workers:
     """
 
     def __init__(self, progress: UnitProgress, work: Callable[[], Awaitable[None]]) -> None:
-        self._unit = progress.unit
+        self._unit = unit = progress.unit
+        # A task's own number, which no later setting of the model changes.
+        self._own = unit.config.max_connections
         self._progress = progress
         self._work = work
         self._live = 0
@@ -66,11 +68,9 @@ class Workers:
         unit = self._unit
         number = self._progress.max_samples
         if number is None:
-            shared = unit.connections
-            own = None if shared.by_hand else unit.config.max_connections
-            limit = shared.gate.limit
+            shared, own = unit.connections, self._own
             # A task's own number below the limit that others made for the same credential is still its number.
-            below = own is not None and limit is not None and own < limit
+            below = own is not None and not shared.by_hand and (shared.gate.limit or own) > own
             number = own if own is not None and below else shared.samples()
         # One at least, also for a dataset that says it is empty: the worker who finds nothing is what ends the unit.
         return number if unit.total is None else min(number, max(1, unit.total))

@@ -215,7 +215,8 @@ class SampleLimits:
         """Whether what a call costs has to be known here."""
         if self.cost_limit is not None or (self._budget is not None and self._budget.max_cost is not None):
             return True
-        return any(scope.type == "cost" and scope.limit is not None for scope in scopes())
+        inner = scopes()
+        return bool(inner) and any(scope.type == "cost" and scope.limit is not None for scope in inner)
 
     def lift(self) -> None:
         """Let everything pass from now on; usage is still counted, but no turns."""

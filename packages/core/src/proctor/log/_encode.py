@@ -68,7 +68,7 @@ def _events(events: Sequence[Event], condenser: Condenser, pool: MessagePool | N
     parts: list[bytes] = []
     run: list[Event] = []  # events that are written as they are: one call of the encoder for all in a row
     for event in events:
-        if event.event in _CONDENSED:
+        if event.__dict__["event"] in _CONDENSED:  # an attribute of a record costs three times as much
             if run:
                 parts.append(encode(run)[1:-1])
                 run = []

@@ -152,7 +152,8 @@ def cut_short(sample: EvalSample | EvalSampleSummary) -> str | None:
     """Why the model's last reply was not whole."""
     if isinstance(sample, EvalSampleSummary):
         return sample.stop_reason
-    return sample.output.stop_reason if sample.output.choices and sample.output.stop_reason in _CUT_SHORT else None
+    reason = sample.output.stop_reason
+    return reason if reason in _CUT_SHORT else None
 
 
 def _tries(sample: EvalSample | EvalSampleSummary) -> int:

@@ -146,10 +146,11 @@ class Generation:
         booked = False
         try:
             while True:
-                if own is not None:
-                    await self._enter(own)
+                if own is not None and not own.try_acquire():
+                    await self._queue(own)
                 try:
-                    await self._enter(line.gate)
+                    if not line.gate.try_acquire():
+                        await self._queue(line.gate)
                 except BaseException:
                     if own is not None:
                         own.release()
@@ -179,11 +180,10 @@ class Generation:
                 limits = None
             line.heard(limits)
 
-    async def _enter(self, gate: Gate) -> None:
-        if not gate.try_acquire():
-            self._since, self._stage = self._model.pacing.now(), "gate"
-            with self._waiting():
-                await gate.queue()
+    async def _queue(self, gate: Gate) -> None:
+        self._since, self._stage = self._model.pacing.now(), "gate"
+        with self._waiting():
+            await gate.queue()
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:

@@ -111,7 +111,7 @@ class MockAPI(ModelAPI):
 
 def _usage(input: list[ChatMessage], output: ModelOutput) -> ModelUsage:
     """Four characters a token, at least one: a rule of thumb, steady from run to run."""
-    asked = sum(len(message.content) if isinstance(message.content, str) else len(message.text) for message in input)
+    asked = sum([len(content if isinstance(content := message.content, str) else message.text) for message in input])
     input_tokens, output_tokens = asked // 4 + 1, len(output.completion) // 4 + 1
     total = input_tokens + output_tokens
     return ModelUsage.trusted(input_tokens=input_tokens, output_tokens=output_tokens, total_tokens=total)

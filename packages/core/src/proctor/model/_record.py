@@ -163,7 +163,7 @@ def has_media(messages: Iterable[ChatMessage]) -> bool:
 
 
 def _says_media(output: ModelOutput) -> bool:
-    return has_media(choice.message for choice in output.choices)
+    return has_media([choice.message for choice in output.choices])
 
 
 def without_media(value: Any, key: str = "") -> Any:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from proctor.schema._base import Record
+from proctor.schema._base import Record, assembled
 from proctor.schema._message import ChatMessageAssistant
 
 __all__ = [
@@ -187,8 +187,28 @@ class ModelOutput(Record):
             message = ChatMessageAssistant(content=content, model=model, source="generate")
             choice = ChatCompletionChoice(message=message, stop_reason=stop_reason)
             return cls(model=model, choices=[choice], error=error)
-        message = ChatMessageAssistant.trusted(content=content, model=model, source="generate")
-        choice = ChatCompletionChoice.trusted(message=message, stop_reason=stop_reason)
+        message = assembled(
+            ChatMessageAssistant,
+            {
+                "id": None,
+                "content": content,
+                "source": "generate",
+                "metadata": None,
+                "role": "assistant",
+                "tool_calls": None,
+                "model": model,
+            },
+        )
+        choice = assembled(
+            ChatCompletionChoice,
+            {
+                "message": message,
+                "stop_reason": stop_reason,
+                "stop_details": None,
+                "logprobs": None,
+                "prompt_logprobs": None,
+            },
+        )
         return cls.trusted(model=model, choices=[choice], completion=content, error=error)
 
     @classmethod

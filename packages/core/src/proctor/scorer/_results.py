@@ -5,10 +5,10 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from proctor.registry import is_registered, loggable, registry_info
-from proctor.schema import EvalResults, EvalSampleScore, EvalScore, EvalScorer, HeadlineMetric, Score
+from proctor.schema import EvalResults, EvalSampleScore, EvalScore, EvalScorer, HeadlineMetric, Score, assembled
 from proctor.scorer._cell import MetricFailure
 from proctor.scorer._decorators import logged_params, scorer_metrics, short_name
-from proctor.scorer._no_numbers import NoNumbers, with_value
+from proctor.scorer._no_numbers import NoNumbers, score_fields, with_value
 from proctor.scorer._reducers import check_reducers, is_nan, is_plain_mean, mean_score, reducer_name
 from proctor.scorer._stream import MetricPlan, Stream
 from proctor.scorer._types import Metric, MetricsSpec, SampleScore, Scorer, ScoreReducer
@@ -221,15 +221,9 @@ def _sample_score(score: Score, scorer: str, about: _About) -> SampleScore:
 
 
 def _logged_score(score: Score, sample_id: int | str) -> EvalSampleScore:
-    return EvalSampleScore.trusted(
-        value=score.value,
-        answer=score.answer,
-        explanation=score.explanation,
-        reason=score.reason,
-        metadata=score.metadata,
-        history=[],
-        sample_id=sample_id,
-    )
+    fields = score_fields(score, score.value)
+    fields["sample_id"] = sample_id
+    return assembled(EvalSampleScore, fields)
 
 
 def scorer_names(scorers: Sequence[Scorer]) -> list[str]:

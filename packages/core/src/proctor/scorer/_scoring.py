@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from proctor.contracts import UsageError
-from proctor.schema import CORRECT, INCORRECT, Sample, Score
+from proctor.schema import CORRECT, INCORRECT, Sample, Score, assembled
 from proctor.scorer._decorators import short_name
 from proctor.scorer._types import Scorer
 from proctor.solver import Target, TaskState
@@ -103,12 +103,16 @@ def text_scorer(compare: Compare) -> Scorer:
             answer, matched = compare(completion, one)
             if matched:
                 break
-        return Score.trusted(
-            value=CORRECT if matched else INCORRECT,
-            answer=answer,
-            explanation=completion,
-            reason=no_response(completion),
-            history=[],
+        return assembled(
+            Score,
+            {
+                "value": CORRECT if matched else INCORRECT,
+                "answer": answer,
+                "explanation": completion,
+                "reason": no_response(completion),
+                "metadata": None,
+                "history": [],
+            },
         )
 
     return wants_target(score)

@@ -54,13 +54,14 @@ async def model_generate(
     while True:
         # Asked for anew at each turn: a tool source may offer others by now.
         tools = await tool_defs(state.tools) if state.tools else []
-        state.output = await model.generate(
+        state.output = output = await model.generate(
             state.messages, tools=tools, tool_choice=tool_choice, config=config, cache=cache
         )
-        if state.output.empty:
+        if not output.choices:
             return state
-        state.messages.append(state.output.message)
-        if tool_calls == "none" or state.completed or not state.output.message.tool_calls:
+        message = output.message
+        state.messages.append(message)
+        if tool_calls == "none" or state.completed or not message.tool_calls:
             return state
         result = await execute_tools(state.messages, tools, config.max_tool_output if config else None)
         state.messages.extend(result.messages)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import SupportsIndex, overload
 
 from proctor.limits import sample_limits
-from proctor.schema import ChatMessage, ChatMessageUser, quick_id
+from proctor.schema import ChatMessage, ChatMessageUser, assembled, quick_id
 
 __all__ = ["MessageList", "input_messages"]
 
@@ -73,7 +73,8 @@ def _check(length: int) -> None:
 def input_messages(input: str | list[ChatMessage]) -> list[ChatMessage]:
     """A sample's input as messages of its own: copies, since solvers change them, marked ``source="input"``."""
     if isinstance(input, str):
-        return [ChatMessageUser.trusted(id=quick_id(), content=input, source="input")]
+        fields = {"id": quick_id(), "content": input, "source": "input", "metadata": None, "role": "user"}
+        return [assembled(ChatMessageUser, {**fields, "tool_call_id": None})]
     messages = [message.model_copy(deep=True) for message in input]
     for message in messages:
         message.source = "input"
