@@ -42,6 +42,7 @@ _PAUSE = 0.05  # seconds between commits, at least
 _SHARE = 20  # times the last commit's duration: writing never takes more than a twentieth of the time
 _LATEST = 10.0  # seconds after which a sample is written though the buffer is not full
 _LONGEST = 5.0  # seconds that a pause takes at most, however slow the disk is: somebody watches the count
+_TOGETHER = 32  # samples that wake the writer: so many are still in the processor's cache, those of a pause are not
 _GROUP = 4 << 20  # bytes of JSON that are held before they are compressed
 _HELD = 4 << 20  # compressed bytes that are held before they are written, pause or not: memory is bounded
 _MANY = 100_000  # sample ids beyond this are not listed
@@ -76,6 +77,7 @@ class LogWriter:
         self._copies: _Copies | None = None
         self._copied = threading.Event()
         self._closing = threading.Event()
+        self._awake = threading.Event()
         self._ended = False
         self._pending: list[tuple[bytes, dict[str, Any], _Ack | None]] = []
         self._thread = threading.Thread(target=self._run, name=f"log {name[-40:]}", daemon=True)
@@ -180,6 +182,8 @@ class LogWriter:
         """
         self._put += 1
         self._queue.put((sample, summary, on_ack))
+        if self._put - self._taken >= _TOGETHER and not self._awake.is_set():
+            self._awake.set()
 
     def reuse(self, groups: Iterator[list[Reused]], on_copy: Callable[[Reused], object]) -> None:
         """Take over samples of earlier logs, a group between two commits, so that new ones need not wait for them.
@@ -195,7 +199,7 @@ class LogWriter:
 
     def reuse_all(self) -> None:
         """Block until all of them are there, or the writer has failed."""
-        self._closing.set()
+        self._close()
         while not self._copied.wait(1.0) and self._thread.is_alive():
             pass
 
@@ -240,11 +244,16 @@ class LogWriter:
         changed |= {"tags": list(spec.tags or ()), "metadata": dict(spec.metadata or {})}
         self._log = self._log.model_copy(update=changed)
         self._queue.put(None)
-        self._closing.set()
+        self._close()
         self._thread.join()
         if self.error is not None:
             raise self.error
         return self.location
+
+    def _close(self) -> None:
+        """Let the writer pause no more."""
+        self._closing.set()
+        self._awake.set()
 
     # What follows runs on the writer's thread.
 
@@ -266,7 +275,8 @@ class LogWriter:
                 if self._ended and self._copies is None:
                     break
                 if not self._closing.is_set():
-                    self._closing.wait(max(_PAUSE, min(due - time.monotonic(), 2 * _PAUSE)))
+                    self._awake.wait(max(_PAUSE, min(due - time.monotonic(), 2 * _PAUSE)))
+                    self._awake.clear()
             self._end()
             self._sink.close()
         except Exception as error:
