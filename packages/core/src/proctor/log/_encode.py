@@ -104,11 +104,12 @@ def _pooled(event: ModelEvent, pool: MessagePool) -> dict[str, Any]:
     call = event.call
     if call is None or call.call_refs is not None:
         return value
+    request = call.request
     for key in _CALL_KEYS:
-        parts = call.request.get(key)
+        parts = request.get(key)
         if isinstance(parts, list):
-            request = {name: item for name, item in call.request.items() if name != key}
+            rest = {name: item for name, item in request.items() if name != key}
             refs = pool.call_ranges(parts)
-            value["call"] = {**fields(call), "request": request, "call_refs": refs, "call_key": key}
+            value["call"] = {**fields(call), "request": rest, "call_refs": refs, "call_key": key}
             break
     return value

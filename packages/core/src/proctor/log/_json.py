@@ -36,7 +36,9 @@ def encode(value: Any, *, indent: int | None = None) -> bytes:
     """
     try:
         raw = to_json(value, indent=indent, exclude_none=True, inf_nan_mode="constants", fallback=_nothing)
-        if b"\xef" not in raw or _REPLACED not in raw:  # one byte is found many times faster than three
+        # One byte is found many times faster than three, and faster as a number: bytes are first taken for one, which
+        # fails with an exception that nobody sees.
+        if 0xEF not in raw or _REPLACED not in raw:
             return raw
     except (ValueError, RecursionError):  # PydanticSerializationError is a ValueError
         pass

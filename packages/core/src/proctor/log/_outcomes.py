@@ -75,8 +75,8 @@ class Outcomes:
         scored = False
         for name, missing in self._missing.items():
             score = scores.get(name)
-            if score is not None and score.value == score.value:
-                if self._no_number is None or type(score.value) is not str or not self._no_number(name, score):
+            if score is not None and (value := score.value) == value:
+                if self._no_number is None or type(value) is not str or not self._no_number(name, score):
                     scored = True
                     continue
                 reason = f"unscored:{NOT_A_NUMBER}"

@@ -31,6 +31,10 @@ StopReason: TypeAlias = Annotated[
 ]
 
 
+# What not all providers say.
+_UNSURE = ("input_tokens_cache_write", "input_tokens_cache_read", "reasoning_tokens", "total_cost")
+
+
 class ModelUsage(Record):
     """Tokens used, and dollars where the price is known. ``input_tokens`` excludes those read from a cache."""
 
@@ -60,18 +64,13 @@ class ModelUsage(Record):
 
     def accumulate(self, other: ModelUsage) -> ModelUsage:
         """Add ``other`` in place and return the sum (cheap enough for totals over many samples)."""
-        total = self.__dict__  # pydantic's attribute setter costs ten times the sum
-        total["input_tokens"] += other.input_tokens
-        total["output_tokens"] += other.output_tokens
-        total["total_tokens"] += other.total_tokens
-        if other.input_tokens_cache_write is not None:
-            self.input_tokens_cache_write = (self.input_tokens_cache_write or 0) + other.input_tokens_cache_write
-        if other.input_tokens_cache_read is not None:
-            self.input_tokens_cache_read = (self.input_tokens_cache_read or 0) + other.input_tokens_cache_read
-        if other.reasoning_tokens is not None:
-            self.reasoning_tokens = (self.reasoning_tokens or 0) + other.reasoning_tokens
-        if other.total_cost is not None:
-            self.total_cost = (self.total_cost or 0.0) + other.total_cost
+        total, more = self.__dict__, other.__dict__  # pydantic's attribute setter costs ten times the sum
+        total["input_tokens"] += more["input_tokens"]
+        total["output_tokens"] += more["output_tokens"]
+        total["total_tokens"] += more["total_tokens"]
+        for name in _UNSURE:
+            if more[name] is not None:
+                total[name] = _sum(total[name], more[name])
         return self
 
 
@@ -168,7 +167,8 @@ class ModelOutput(Record):
     @property
     def stop_reason(self) -> StopReason:
         """Why the first choice ended (``unknown`` without one)."""
-        return self.choices[0].stop_reason if self.choices else "unknown"
+        choices = self.choices
+        return choices[0].stop_reason if choices else "unknown"
 
     @classmethod
     def from_message(
