@@ -102,6 +102,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
     finally:
         teller.cancel()
+        teller.join()  # what was cancelled lives for an instant more, and a test of threads saw it as a leak
         faulthandler.cancel_dump_traceback_later()
 
 
