@@ -78,7 +78,7 @@ def hangs(pytester: pytest.Pytester) -> pytest.Pytester:
     """A folder with this repository's conftest, a little less patient, and tests that hang."""
     text = (ROOT / "conftest.py").read_text(encoding="utf-8")
     assert "GRACE = 60" in text
-    pytester.makeconftest(text.replace("GRACE = 60", "GRACE = 1"))
+    pytester.makeconftest(text.replace("GRACE = 60", "GRACE = 3"))
     pytester.makeini(f"[pytest]\npythonpath = {ROOT}/tests/support\nfilterwarnings = error\ntimeout_method = signal\n")
     pytester.makepyfile(HANGS)
     return pytester
@@ -97,5 +97,5 @@ def test_where_no_signal_gets_a_test_out_of_its_loop_the_run_ends_and_says_where
 
     assert result.ret == 1
     result.stderr.fnmatch_lines(
-        ["FAILED *::test_waits_for_a_child", "FAILED *::test_waits_in_a_loop*trio*: it hangs*", "Timeout (0:00:02)!"]
+        ["FAILED *::test_waits_for_a_child", "FAILED *::test_waits_in_a_loop*trio*: it hangs*", "Timeout (0:00:04)!"]
     )
