@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import socket
@@ -100,10 +101,16 @@ async def test_that_there_is_no_engine_is_another_thing_than_one_that_does_not_a
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
     monkeypatch.setattr(_address, "_usual_places", lambda env: [str(tmp_path / "none"), str(path)])
+    before = _open_sockets()
     with pytest.raises(UsageError, match="no engine answers") as raised:
         await DockerDriver().sandboxes()
     assert not isinstance(raised.value, PrerequisiteError)
+    assert _open_sockets() == before, "the SDK leaves one open that could not connect"
 
     path.unlink()
     with pytest.raises(PrerequisiteError, match="no container engine was found"):
         await DockerDriver().sandboxes()
+
+
+def _open_sockets() -> set[int]:
+    return {each.fileno() for each in gc.get_objects() if isinstance(each, socket.socket)} - {-1}

@@ -15,6 +15,7 @@ from docker.tls import TLSConfig
 
 from proctor.contracts import SandboxBrokenError, UsageError
 from proctor_sandbox_docker._address import Address, find_address, nobody_answers
+from proctor_sandbox_docker._stream import connected
 from proctor_sandbox_docker._threads import Threads
 
 __all__ = ["CALL_SECONDS", "Engine", "unwell"]
@@ -175,6 +176,8 @@ def unwell(error: APIError) -> bool:
 
 def _connect(address: Address) -> tuple[APIClient, Mapping[str, Any], Mapping[str, Any]]:
     """A client, and what the engine says of itself; blocks."""
+    if address.socket_path is not None:
+        connected(address).close()  # where nobody listens, the SDK would leave its own socket open
     tls: Any = False
     if address.tls:
         pair = (address.cert, address.key) if address.cert and address.key else None

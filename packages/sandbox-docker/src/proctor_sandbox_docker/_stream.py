@@ -22,7 +22,7 @@ from requests import Response
 from proctor_sandbox_docker._address import Address
 from proctor_sandbox_docker._frames import Frames
 
-__all__ = ["Stopped", "Stream"]
+__all__ = ["Stopped", "Stream", "connected"]
 
 _CHUNK = 256 * 1024
 _ANSWER_SECONDS = 60.0
@@ -91,7 +91,7 @@ class Stream:
             APIError: the engine refuses.
             OSError: it does not answer.
         """
-        sock = self._socket = _connected(self._address)
+        sock = self._socket = connected(self._address)
         content = json.dumps(body).encode()
         head = (
             f"POST {path} HTTP/1.1\r\nHost: docker\r\nContent-Type: application/json\r\n"
@@ -183,7 +183,12 @@ def _wanted(left: memoryview) -> int:
     return selectors.EVENT_READ | (selectors.EVENT_WRITE if left else 0)
 
 
-def _connected(address: Address) -> socket.socket:
+def connected(address: Address) -> socket.socket:
+    """A socket that is connected with the engine.
+
+    Raises:
+        OSError: nobody listens, or does not answer within a minute.
+    """
     if address.socket_path is not None:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
