@@ -56,6 +56,7 @@ _BACKLOG_BYTES = 64 << 20  # or so many bytes of them
 _PASSED = 100  # samples that are passed over in one step of the loop
 _PATIENCE = 0.01  # seconds between looks at the backlog
 _TURN = 0.002  # seconds after which a worker whose samples never wait lets others have the loop
+_ROUND = 0.02  # seconds that all of them together keep it, since each has its turn in one step of the loop
 
 
 class _Wanted(NamedTuple):
@@ -203,7 +204,7 @@ class UnitRun:
             one = Isolated(self._one(wanted))
             await one
             # A model that answers at once must not keep the loop from signals and others.
-            if not one.suspended and time.monotonic() - turn > _TURN:
+            if not one.suspended and time.monotonic() - turn > min(_TURN, _ROUND / workers.live):
                 await anyio.lowlevel.checkpoint()
                 turn = time.monotonic()
 

@@ -70,10 +70,17 @@ class Workers:
         if number is None:
             shared, own = unit.connections, self._own
             # A task's own number below the limit that others made for the same credential is still its number.
-            below = own is not None and not shared.by_hand and (shared.gate.limit or own) > own
-            number = own if own is not None and below else shared.samples()
+            if own is not None and not shared.by_hand and (limit := shared.gate.limit) is not None and own < limit:
+                number = own
+            else:
+                number = shared.samples()
         # One at least, also for a dataset that says it is empty: the worker who finds nothing is what ends the unit.
         return number if unit.total is None else min(number, max(1, unit.total))
+
+    @property
+    def live(self) -> int:
+        """How many workers there are."""
+        return self._live
 
     def surplus(self) -> bool:
         """Whether the worker that asks is one too many; it must return then."""
