@@ -171,11 +171,19 @@ def test_the_scorers_of_the_log_take_the_place_of_their_own_scores_when_none_is_
     # where the old ones would be lost, that must be said
     before = Path(made.location).read_bytes()
     assert "action='overwrite'" in _refused(made.location, overwrite=True)
+    assert "action='overwrite'" in _refused(made.location, overwrite=True, output=made.location)
     assert Path(made.location).read_bytes() == before
     both = score(made.location, action="append", overwrite=True)
     assert [row.scorer for row in _results(both).scores] == ["includes", "includes1"]
     again = score(made.location, action="overwrite", overwrite=True)
     assert _results(again) == _results(both)
+
+
+def test_a_scorer_whose_name_ends_in_a_digit_is_found_again_where_it_was_appended(run: Run) -> None:
+    [log] = run(Task(dataset=sums(4), scorer=f1(), name="sums"), model=answers())
+    both = score(log.location, action="append", overwrite=True)
+    assert [row.scorer for row in _results(both).scores] == ["f1", "f11"]
+    assert _results(score(both.location)) == _results(both)
 
 
 def test_the_metrics_of_the_task_are_those_of_its_log_scored_again(run: Run) -> None:

@@ -122,15 +122,15 @@ def _job(
 ) -> ScoreJob:
     if action not in ("append", "overwrite", None):
         raise UsageError(f"action={action!r}: use append or overwrite.")
-    if action is None and scorer is None and overwrite and output is None:
+    path = log.name if isinstance(log, EvalLogInfo) else os.fspath(log)
+    target = None if output is None else os.fspath(output)
+    if action is None and scorer is None and overwrite and target in (None, path):
         raise UsageError(
             "the log's own scorers are asked again, and their new scores would take the place of the old ones in the "
             "log itself: say so with --action overwrite (action='overwrite'), keep both with --action append, or leave "
             "--overwrite out to have a scored log beside it."
         )
     action = action or ("overwrite" if scorer is None else "append")
-    path = log.name if isinstance(log, EvalLogInfo) else os.fspath(log)
-    target = None if output is None else os.fspath(output)
     if target is None and not overwrite:
         suffix = PurePath(path).suffix
         target = f"{path.removesuffix(suffix)}-scored{suffix}"

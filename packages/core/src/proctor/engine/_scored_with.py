@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Sequence
 
 from proctor.contracts import UsageError
 from proctor.engine._load import learn_components
@@ -43,16 +43,16 @@ def _all_made(declared: Sequence[EvalScorer]) -> list[Scorer]:
     return [_made(one, names) for one in declared]
 
 
-def _made(declared: EvalScorer, names: Container[str]) -> Scorer:
+def _made(declared: EvalScorer, names: Collection[str]) -> Scorer:
     options = declared.options or {}
     try:
         scorer: Scorer = create("scorer", declared.name, **options)
     except LookupError:
-        # One that was appended beside another of its name has a number behind it.
-        base = declared.name.rstrip("0123456789")
-        if base == declared.name or base not in names:
+        # One that was appended beside another of its name has a number behind it, as f11 beside f1.
+        bases = [name for name in names if declared.name.removeprefix(name).isdecimal() and declared.name != name]
+        if not bases:
             raise
-        scorer = create("scorer", base, **options)
+        scorer = create("scorer", min(bases, key=len), **options)
     return scorer
 
 
