@@ -102,9 +102,8 @@ class Threads:
     def _serve(self, job: _Job[Any] | None) -> None:
         while job is not None:
             job.run()
-            job = (
-                None  # while it is idle a thread does not hold on to what was made or raised, and all that hangs on it
-            )
+            # While it is idle a thread does not hold on to what was made or raised, and all that hangs on it.
+            job = None
             job = self._next()
 
     def _next(self) -> _Job[Any] | None:

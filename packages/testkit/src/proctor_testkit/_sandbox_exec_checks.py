@@ -192,7 +192,7 @@ class ExecChecks(SandboxChecks):
         # A machine that is busy stops a loop now and then; a call that blocks does so each time.
         assert min(stops) < STOPPED, (
             f"the event loop stood still in every {call}, and with it all other samples: what blocks (a synchronous "
-            "client, subprocess.run, open() of what is slow) belongs into anyio.to_thread.run_sync"
+            "client, subprocess.run, open() of what is slow) belongs in anyio.to_thread.run_sync"
         )
 
     @check("sandbox.output_text")
