@@ -210,7 +210,7 @@ def test_each_test_runs_whole_in_one_step() -> None:
     lines = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
 
     # Neither -m nor -k, nor fewer examples; what the first leaves out is whole in the others.
-    whole = ['tested tests 3 tests -n 3 --dist worksteal "${elsewhere[@]}" --durations=25']
+    whole = ['tested tests 3 tests -n 5 --dist worksteal "${elsewhere[@]}" --durations=25']
     whole += ["tested pods 1 'alone(sandbox-k8s)'", "tested alone 2 'alone(provider-openai)'"]
     whole += ["tested installed 1 installed"]
     assert set(whole) <= set(lines)
