@@ -10,6 +10,7 @@ __all__ = ["main"]
 
 def main() -> int:
     """Run the command line of this process and return its exit code."""
+    _open_streams()
     if sys.argv[1:] in (["--version"], ["-V"]):
         # Scripts ask for the version before each run: it is said before click, which costs more than the rest.
         from proctor import __version__
@@ -26,6 +27,20 @@ def main() -> int:
         sys.stderr.flush()
         os._exit(code)
     return code
+
+
+def _open_streams() -> None:
+    """Let closed standard streams (``>&-``, as daemons have them) lead nowhere.
+
+    What is opened next would get their numbers, and be taken for them.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            if getattr(sys, name) is None:
+                setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -121,6 +122,16 @@ def test_a_signal_has_its_own_code(tmp_path: Path, number: signal.Signals, code:
         output, _ = process.communicate(timeout=60)
 
     assert process.returncode == code, output
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_fault_of_a_run(tmp_path: Path, closed: str) -> None:
+    """As a daemon has them: what is opened next must not be taken for one of them."""
+    command = shlex.join(_command(tmp_path))
+    done = subprocess.run(["sh", "-c", f"{command} {closed}"], cwd=tmp_path, stderr=subprocess.PIPE, timeout=60)
+
+    assert done.returncode == 0
+    assert b"turned off" not in done.stderr
 
 
 def test_an_estimate_is_printed_for_people_and_for_machines(tmp_path: Path) -> None:

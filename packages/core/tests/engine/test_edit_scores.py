@@ -87,6 +87,19 @@ def test_a_new_score_needs_a_value(log: str) -> None:
     assert (read_eval_log_sample(log, 1, 1).scores or {})["mood"].value == 0.5
 
 
+def test_a_value_that_the_metrics_do_not_fit_is_refused_and_nothing_changes(log: str) -> None:
+    before = Path(log).read_bytes()
+    with pytest.raises(UsageError, match="the score 'includes' of sample 1 is 'C': give one value"):
+        edit_score(log, 1, "includes", ScoreEdit(value={"a": 1}))
+    assert Path(log).read_bytes() == before
+
+    edit_score(log, 1, "moods", ScoreEdit(value={"good": 1}), provenance=WHO)
+    with pytest.raises(UsageError, match="a value of each key: give a dict"):
+        edit_score(log, 1, "moods", ScoreEdit(value=0.5))
+    edit_score(log, 1, "moods", ScoreEdit(value=float("nan")), provenance=WHO)
+    edit_score(log, 1, "moods", ScoreEdit(value=0.5), provenance=WHO)
+
+
 def test_a_sample_that_is_not_there_is_named_and_nothing_changes(log: str) -> None:
     before = Path(log).read_bytes()
     with pytest.raises(UsageError, match=r"has no sample 9;"):

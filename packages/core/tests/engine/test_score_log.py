@@ -57,6 +57,14 @@ def made(request: pytest.FixtureRequest, run: Run) -> EvalLog:
     return log
 
 
+def test_the_log_that_a_run_returned_is_scored_where_it_lies(made: EvalLog) -> None:
+    scored = score(made, includes())
+    assert scored.location.removesuffix(Path(made.location).suffix) == f"{Path(made.location).with_suffix('')}-scored"
+
+    with pytest.raises(UsageError, match="made in memory"):
+        score(made.model_copy(update={"location": ""}), includes())
+
+
 def test_a_log_is_scored_as_a_run_would_have_scored_it(made: EvalLog, run: Run, tmp_path: Path) -> None:
     # given a run with two scorers
     task = Task(dataset=sums(4), scorer=[match(), f1()], epochs=2, name="sums")

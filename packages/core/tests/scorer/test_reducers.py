@@ -66,7 +66,7 @@ def test_no_scores_and_only_unscored_ones_give_no_score(reducer: ScoreReducer) -
     assert math.isnan(reduced(reducer, {"a": NAN})["a"])
 
 
-@pytest.mark.parametrize("reducer", [pass_at(3), pass_k(3)], ids=reducer_name)
+@pytest.mark.parametrize("reducer", [pass_at(3), pass_k(3), at_least(3)], ids=reducer_name)
 def test_fewer_epochs_than_k_give_no_score(reducer: ScoreReducer) -> None:
     assert math.isnan(reduced(reducer, 1, 1))
     assert math.isnan(reduced(reducer, 1, 1, NAN))

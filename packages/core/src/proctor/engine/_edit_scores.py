@@ -107,7 +107,8 @@ def edit_score(
         The new header.
 
     Raises:
-        UsageError: the log has no such sample; or a new score is given no value.
+        UsageError: the log has no such sample; a new score is given no value; or the value is one number where the
+            score has a value of each key, or the other way round, so that the metrics would not fit it.
     """
     if edit.provenance is None:
         edit = edit.model_copy(update={"provenance": provenance or new_provenance()})
@@ -118,6 +119,7 @@ def edit_score(
         if known is None and edit.value == _UNCHANGED:
             have = ", ".join(scores) or "none"
             raise UsageError(f"sample {id!r} has no score {score!r} (it has: {have}): give a new one a value.")
+        _check_shape(id, score, known, edit.value)
         scores[score] = edited_score(known, edit)
         sample.scores = scores
         sample.events.append(
@@ -126,6 +128,16 @@ def edit_score(
         return True
 
     return change_eval_log(path, lambda file: _with_samples(file, [(id, epoch)], change))
+
+
+def _check_shape(id: int | str, name: str, known: Score | None, value: Any) -> None:
+    """Refuse one number where there is one of each key, and the other way round; what is missing has no shape."""
+    if known is None or value == _UNCHANGED or value != value or known.value != known.value:
+        return
+    keyed = isinstance(known.value, dict)
+    if keyed != isinstance(value, dict):
+        asked = f"{known.value!r}, a value of each key: give a dict" if keyed else f"{known.value!r}: give one value"
+        raise UsageError(f"the score {name!r} of sample {id!r} is {asked}, or the metrics would not fit it.")
 
 
 def edited_score(score: Score | None, edit: ScoreEdit) -> Score:

@@ -33,7 +33,7 @@ __all__ = ["Action", "score", "score_async"]
 
 _KEPT = "Stopped at once. What was graded is kept: the same command goes on from there."
 
-LogPath: TypeAlias = "str | os.PathLike[str] | EvalLogInfo"
+LogPath: TypeAlias = "str | os.PathLike[str] | EvalLogInfo | EvalLog"
 
 
 def score(
@@ -122,7 +122,7 @@ def _job(
 ) -> ScoreJob:
     if action not in ("append", "overwrite", None):
         raise UsageError(f"action={action!r}: use append or overwrite.")
-    path = log.name if isinstance(log, EvalLogInfo) else os.fspath(log)
+    path = _path(log)
     target = None if output is None else os.fspath(output)
     if action is None and scorer is None and overwrite and target in (None, path):
         raise UsageError(
@@ -135,6 +135,14 @@ def _job(
         suffix = PurePath(path).suffix
         target = f"{path.removesuffix(suffix)}-scored{suffix}"
     return ScoreJob(path, scorer, scorer_args or {}, metrics, action, target, overwrite, model, fresh, tell, on_resume)
+
+
+def _path(log: LogPath) -> str:
+    if isinstance(log, EvalLog):
+        if not log.location:
+            raise UsageError("the log was made in memory, and is in no file: write it with write_eval_log first.")
+        return log.location
+    return log.name if isinstance(log, EvalLogInfo) else os.fspath(log)
 
 
 def _resolved(options: Mapping[str, Any]) -> RunOptions:

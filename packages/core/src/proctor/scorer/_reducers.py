@@ -114,11 +114,11 @@ def max_score(value_to_float: ValueToFloat = default_to_float) -> ScoreReducer:
 
 @score_reducer
 def at_least(k: int, value: float = 1.0, value_to_float: ValueToFloat = default_to_float) -> ScoreReducer:
-    """1 if at least ``k`` epochs scored ``value`` or more, else 0."""
+    """1 if at least ``k`` epochs scored ``value`` or more, else 0; no score (NaN) with fewer than ``k`` epochs."""
     _check_k("at_least", k)
 
-    def reach(values: list[Any], total: int) -> int:
-        return int(_successes(values, value, value_to_float) >= k)
+    def reach(values: list[Any], total: int) -> float:
+        return math.nan if len(values) < k else int(_successes(values, value, value_to_float) >= k)
 
     return lambda scores: reduce_scores(scores, reach)
 
