@@ -34,9 +34,12 @@ OWN_LOOPS = {
 }
 # Tests that take minutes and show what an engine does; both back-ends run the other tests of the same code.
 ONE_BACK_END = {
+    "packages/provider-llamacpp/tests/test_real_model.py": "of what the model says; the suite of the kit is on both",
     "packages/sandbox-docker/tests/test_conformance_podman.py": "both run over Docker's engine",
     "packages/sandbox-docker/tests/test_docker_many.py": "hundreds of containers",
+    "packages/sandbox-docker/tests/test_docker_projects.py": "what the engine is asked for; the suite is on both",
     "packages/sandbox-docker/tests/test_docker_restart.py": "an engine of the test's own",
+    "packages/sandbox-k8s/tests/test_k8s_conforms.py": "of pods that are containers; those that are processes on both",
 }
 
 

@@ -41,11 +41,11 @@ def script(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def ci(checkout: Path, dev: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def ci(checkout: Path, dev: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     script(checkout / "dev", DEV + dev)
     path = f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
-        ["bash", ".ci/run"],
+        ["bash", ".ci/run", *words],
         cwd=checkout,
         env={**os.environ, "PATH": path, **environment},
         capture_output=True,
@@ -60,6 +60,23 @@ def test_a_green_run_ends_with_the_closing_line_of_the_complete_pass(checkout: P
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "3 passed in 0.10s"
     assert (checkout / "docker").read_text().split() == ["start", "status", "stop"]
+
+
+def test_the_foundation_is_all_without_the_packages_of_services(checkout: Path) -> None:
+    done = ci(checkout, 'echo "$@" >> steps; case $1 in tests) echo "3 passed in 0.10s" ;; esac', "foundation")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    steps = {line.split(" ", 1)[0]: line for line in (checkout / "steps").read_text().splitlines()}
+    assert steps.keys() >= {"tests", "unit-3.13", "lowest(core)", "peers", "installed", "lint", "types"}
+    assert "alone(sandbox-k8s)" not in steps
+    for package in ("log-s3", "provider-bedrock", "sandbox-docker", "sandbox-k8s"):
+        assert f"--ignore=packages/{package} " in steps["tests"] + " "
+
+
+def test_another_word_is_refused(checkout: Path) -> None:
+    done = ci(checkout, "", "fundation")
+
+    assert (done.returncode, done.stderr) == (2, "run [foundation], not fundation\n")
 
 
 def test_a_red_run_says_last_which_tests_failed_in_which_step(checkout: Path) -> None:
@@ -210,15 +227,15 @@ def test_each_test_runs_whole_in_one_step() -> None:
     text = (ROOT / ".ci/run").read_text(encoding="utf-8")
 
     # Neither -m nor -k, nor fewer examples; what the first leaves out is whole in the others.
-    whole = ['tested tests 3 tests -n 4 --dist worksteal "${elsewhere[@]}" --durations=25']
-    whole += ["tested pods 1 'alone(sandbox-k8s)' packages/sandbox-k8s/tests"]
+    whole = ['tested tests 3 tests -n 4 --dist worksteal "${elsewhere[@]/#/--ignore=}" --durations=25']
+    whole += ["[ \"$part\" = foundation ] || tested pods 1 'alone(sandbox-k8s)' packages/sandbox-k8s/tests"]
     whole += ["tested alone 2 'alone(provider-openai)'", "tested installed 1 installed"]
     assert set(whole) <= set(text.splitlines())
-    [listed] = re.findall(r"^for path in ((?:.|\\\n)*?); do$", text, re.MULTILINE)
+    listed = re.findall(r"^elsewhere\+?=\((.*)\)$", text, re.MULTILINE)
     left_out = subprocess.run(
-        ["bash", "-c", f"echo {listed}"], capture_output=True, text=True, timeout=60
+        ["bash", "-c", f"echo {' '.join(listed)}"], capture_output=True, text=True, timeout=60
     ).stdout.split()
-    assert left_out[:2] == ["packages/sandbox-k8s", "packages/provider-openai"]
+    assert left_out[:2] == ["packages/provider-openai", "packages/sandbox-k8s"]
     for name in left_out[2:]:  # in `installed`, which leaves out what is slow
         path = ROOT / name
         for file in path.glob("test_*.py") if path.is_dir() else [path]:

@@ -45,12 +45,17 @@ def model(**args: Any) -> Model:
     return get_model(MODEL, memoize=False, **{"n_ctx": 1024, "n_parallel": 2, **args})
 
 
+# What the model says is the same on both back-ends; how its threads and a back-end go together is for the others.
+what_it_says = pytest.mark.parametrize("anyio_backend", ["asyncio"])
+
+
 class TestConformance(ModelProviderSuite):
     model = MODEL
     model_args: ClassVar[dict[str, Any]] = {"n_ctx": 128, "n_parallel": 2}
     capabilities: ClassVar[frozenset[str]] = frozenset({"usage", "max_tokens"})
 
 
+@what_it_says
 async def test_it_knows_what_two_and_two_is() -> None:
     llama = model()
 
@@ -61,6 +66,7 @@ async def test_it_knows_what_two_and_two_is() -> None:
     await llama.api.aclose()
 
 
+@what_it_says
 async def test_a_seed_fixes_the_text_whatever_runs_beside_it() -> None:
     llama = model()
     config = GenerateConfig(temperature=1.0, seed=3, max_tokens=12)
@@ -82,6 +88,7 @@ async def test_a_seed_fixes_the_text_whatever_runs_beside_it() -> None:
     await llama.api.aclose()
 
 
+@what_it_says
 async def test_limits_stops_choices_and_probabilities() -> None:
     llama = model(n_ctx=256)
 
@@ -108,6 +115,7 @@ async def test_limits_stops_choices_and_probabilities() -> None:
     await llama.api.aclose()
 
 
+@what_it_says
 async def test_structured_output_is_json() -> None:
     llama = model()
     schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
@@ -123,6 +131,7 @@ async def test_structured_output_is_json() -> None:
     await llama.api.aclose()
 
 
+@what_it_says
 async def test_lone_surrogates_do_no_harm() -> None:
     llama = model()
 
@@ -147,6 +156,7 @@ async def test_a_cancelled_call_stops_in_its_thread() -> None:
     await llama.api.aclose()
 
 
+@what_it_says
 async def test_tools_need_a_template_that_has_a_place_for_them() -> None:
     llama = model()
 
@@ -156,6 +166,7 @@ async def test_tools_need_a_template_that_has_a_place_for_them() -> None:
     await llama.api.aclose()
 
 
+@what_it_says
 async def test_a_tool_call_in_a_reply_is_a_tool_call() -> None:
     llama = model(chat_template="chatml-tools")
     messages: list[ChatMessage] = []
@@ -181,6 +192,7 @@ async def test_a_tool_call_in_a_reply_is_a_tool_call() -> None:
     await llama.api.aclose()
 
 
+@what_it_says
 async def test_two_models_of_one_file_are_loaded_once_and_freed_with_the_last() -> None:
     others = set(_engine._shared)  # of earlier tests, until their last reference goes
     first, second = model(n_ctx=512), model(n_ctx=512)

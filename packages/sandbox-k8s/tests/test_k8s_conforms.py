@@ -63,6 +63,11 @@ class TestContainers(SandboxSuite):
     capabilities = frozenset({"list", "named", "reap", "sessions", "users", "vanish"})
     services = {"image": IMAGE, "services": {"other": {"image": IMAGE, "command": ["sleep", "600"]}}}
 
+    @pytest.fixture
+    def anyio_backend(self) -> str:
+        """One: what differs is what the pods are, and both back-ends run with processes."""
+        return "asyncio"
+
     @pytest.fixture(autouse=True)
     def _cluster(self, docker_cluster: FakeKubernetes, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBECONFIG", str(docker_cluster.kubeconfig(kubeconfig)))

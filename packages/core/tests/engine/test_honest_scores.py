@@ -181,6 +181,22 @@ def test_text_that_is_no_number_is_no_score_and_is_told_once(run: Run, caplog: p
     assert [dict(one.missing) for one in unit_from_log(scored).results][1:] == [{"unscored:not_a_number": 2}]
 
 
+def test_text_counts_as_missing_beside_each_reducer_of_numbers_whatever_else_there_is(run: Run) -> None:
+    samples = [Sample(id=place, input=f"What is {place}?", target=str(place)) for place in (1, 2, 3)]
+    epochs = Epochs(2, ["mean", "mode", "max", "at_least_1"])
+    [log] = run(Task(dataset=samples, scorer=told(), epochs=epochs), model=answers())
+    assert log.results is not None
+    rows = {row.reducer: row for row in log.results.scores}
+    assert {name: row.metrics["accuracy"].value for name, row in rows.items() if name != "mode"} == {
+        "mean": 0.75,
+        "max": 0.75,
+        "at_least_1": 0.5,
+    }
+    assert {name: row.unscored_samples for name, row in rows.items() if name != "mode"} == dict.fromkeys(
+        ("mean", "max", "at_least_1"), 1
+    )
+
+
 def test_text_may_be_what_is_counted_where_nothing_makes_a_number_of_it(run: Run) -> None:
     @metric(scores="unreduced")
     def bananas() -> Metric:

@@ -118,10 +118,12 @@ def test_code_that_blocks_the_loop_past_a_deadline_ends_the_process_with_the_log
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-@pytest.mark.parametrize("how", [*WAYS, "loop"])
+@pytest.mark.parametrize(
+    ("how", "number", "code"),
+    [(how, signal.SIGINT, 130) for how in (*WAYS, "loop")] + [(how, signal.SIGTERM, 143) for how in ("thread", "loop")],
+)
 def test_the_first_signal_ends_a_run_with_a_sample_that_does_not_stop(
-    tmp_path: Path, backend: str, number: signal.Signals, code: int, how: str
+    tmp_path: Path, backend: str, how: str, number: signal.Signals, code: int
 ) -> None:
     with _started(tmp_path, backend, how=how, options=["--max-samples", "1"]) as process:
         process.send_signal(number)

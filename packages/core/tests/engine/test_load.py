@@ -9,6 +9,8 @@ import pytest
 from proctor import Task, plugins, task
 from proctor.contracts import TaskPackage, UsageError
 from proctor.engine import find_tasks, list_tasks
+from proctor.engine._options import resolve_options
+from proctor.schema import parse_option
 
 GOOD = '''
 from pathlib import Path
@@ -162,6 +164,51 @@ def test_arguments_become_what_their_annotations_say(tmp_path: Path) -> None:
     for wrong in ({"n": "abc"}, {"cot": "maybe"}, {"n": 1.5}, {"how": "b"}):
         with pytest.raises(UsageError, match=f"-T {next(iter(wrong))}="):
             source.load(wrong)
+
+
+@pytest.mark.parametrize(
+    ("hint", "text", "wanted"),
+    [
+        ("str", "0123", "0123"),
+        ("str", "1.10", "1.10"),
+        ("str", "1e5", "1e5"),
+        ("str", "true", "true"),
+        ("str", "null", "null"),
+        ("str", "a,b", "a,b"),
+        ("str", '"a b"', "a b"),
+        ("str", "", ""),
+        ("str | None", "null", None),
+        ("str | None", "007", "007"),
+        ("int", "1e5", 100_000),
+        ("float", "3", 3.0),
+        ("bool", "1", True),
+        ("Literal['1', '2']", "2", "2"),
+        ("Literal[1, 2]", "2", 2),
+        ("list[str]", "0123,2", ["0123", "2"]),
+        ("list[str]", "astronomy", ["astronomy"]),
+        ("list[int]", "3", [3]),
+        ("list[int]", "[1, 2]", [1, 2]),
+        ("list[str]", "", []),
+        ("str | list[str]", "a,b", ["a", "b"]),
+        ("Path", "1.10", Path("1.10")),
+        ("Any", "007", 7),
+        ("dict[str, int]", "{a: 1}", {"a": 1}),
+    ],
+)
+def test_what_was_typed_is_read_as_the_type_that_is_wanted(
+    tmp_path: Path, hint: str, text: str, wanted: object
+) -> None:
+    (tmp_path / "typed.py").write_text(
+        "from pathlib import Path\nfrom typing import Any, Literal\nfrom proctor import Task, task\n"
+        f"@task\ndef typed(x: {hint}): return Task(metadata={{'got': x}})\n"
+    )
+    (tmp_path / "more.yaml").write_text("{}")
+    options = {"task_args": parse_option("task_args", f"x={text}"), "task_config": str(tmp_path / "more.yaml")}
+    [source] = find_tasks(tmp_path / "typed.py")
+
+    got = source.load(resolve_options(options).task_args).metadata["got"]
+
+    assert (got, type(got)) == (wanted, type(wanted))
 
 
 @pytest.mark.parametrize("source", [b"@task\ndef (", b"@task\n\xff", b"@task\n\0", b"# coding: nonsense\n@task\n"])

@@ -86,22 +86,37 @@ def _converted(function: Any, args: Mapping[str, Any], name: str) -> dict[str, A
     except Exception:  # annotations that can't be evaluated bind nobody
         hints = {}
     made = dict(args)
+    texts: Mapping[str, str] = getattr(args, "texts", {})
     for given, value in args.items():
         hint = hints.get(given)
-        if hint is None or not isinstance(value, (str, int, float, list, dict)):
+        if hint is None or not (given in texts or isinstance(value, (str, int, float, list, dict))):
             continue
         try:
             adapter: TypeAdapter[Any] = TypeAdapter(hint, config=ConfigDict(coerce_numbers_to_str=True))
         except PydanticUserError:  # a class of the author's own takes no configuration, or is no pydantic type
             continue
         try:
-            made[given] = adapter.validate_python(value)
+            made[given] = _fitting(adapter, value, texts.get(given))
         except ValidationError as error:
             first = error.errors()[0]
             what = "give true or false" if first["type"].startswith("bool_") else first["msg"]
             seen = redact({given: value})[given]
             raise UsageError(f"task {name!r}: -T {given}={seen} does not fit its type: {what}") from None
     return made
+
+
+def _fitting(adapter: TypeAdapter[Any], value: Any, text: str | None) -> Any:
+    """What the type that is asked for makes of ``value``, or of the text that it was read from: text that looks like a
+    number stays text where that is wanted, and text alone is a list of one.
+
+    Raises:
+        ValidationError: if it can be made of neither.
+    """
+    attempts: list[tuple[Any, bool]] = [(value, True), (text, False), (text.split(",") if text else [], False)]
+    for attempt, strict in attempts if text is not None else ():
+        with contextlib.suppress(ValidationError):
+            return adapter.validate_python(attempt, strict=strict)
+    return adapter.validate_python(value)
 
 
 def check_shared_args(functions: Mapping[str, Any], args: Mapping[str, Any]) -> None:

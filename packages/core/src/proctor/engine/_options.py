@@ -10,7 +10,7 @@ from proctor.concurrency import AdaptiveLimits, ConnectionPolicy
 from proctor.contracts import UsageError
 from proctor.engine._task import resolve_sandbox
 from proctor.model import ModelPrices, generation_settings
-from proctor.schema import GENERATE_FIELDS, GenerateConfig, SandboxSpec, check_options, load_config
+from proctor.schema import GENERATE_FIELDS, GenerateConfig, SandboxSpec, SpelledValues, check_options, load_config
 
 __all__ = ["RunOptions", "connection_policy", "resolve_options"]
 
@@ -110,7 +110,8 @@ def resolve_options(options: Mapping[str, Any]) -> RunOptions:
         said = {name: value for name, value in options.items() if value is not None}
         for name, target in (("task_config", "task_args"), ("model_config", "model_args")):
             if file := said.pop(name, None):
-                said[target] = {**load_config(file), **said.get(target, {})}
+                given = said.get(target, {})
+                said[target] = SpelledValues({**load_config(file), **given}, getattr(given, "texts", None))
         if (costs := said.pop("model_cost_config", None)) is not None:
             named = isinstance(costs, str)
             table = load_config(costs) if named else costs

@@ -88,6 +88,7 @@ from proctor.schema._option import (
 )
 from proctor.schema._option_keys import retry_keys, score_keys
 from proctor.schema._option_text import (
+    SpelledValues,
     check_options,
     env_options,
     load_config,
@@ -243,6 +244,7 @@ __all__ = [
     "ScoreEvent",
     "SpanBeginEvent",
     "SpanEndEvent",
+    "SpelledValues",
     "StateEvent",
     "StopReason",
     "StoreEvent",

@@ -14,13 +14,28 @@ from proctor.schema._option_types import check_type
 from proctor.schema._options import option_table
 from proctor.schema._set_options import full_option_table
 
-__all__ = ["check_options", "env_options", "load_config", "parse_option", "parse_scalar"]
+__all__ = ["SpelledValues", "check_options", "env_options", "load_config", "parse_option", "parse_scalar"]
 
 _INT = re.compile(r"[+-]?\d+(_\d+)*")
 _NUMBER = re.compile(r"[+-]?(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?\.?(inf|nan)", re.IGNORECASE)
 _SCALE = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None}
 _SWITCH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+
+class SpelledValues(dict[str, Any]):
+    """The values of ``NAME=VALUE``, by name.
+
+    Args:
+        values: those there are.
+
+    Attributes:
+        texts: what was typed for them, by name: who knows that text is wanted can take ``0123`` as it is, not as 123.
+    """
+
+    def __init__(self, values: Mapping[str, Any] | None = None, texts: Mapping[str, str] | None = None) -> None:
+        super().__init__(values or {})
+        self.texts = dict(texts or {})
 
 
 def parse_scalar(text: str) -> Any:
@@ -267,13 +282,15 @@ def _biases(option: Option, text: str) -> dict[int, float]:
     return found
 
 
-def _pairs(texts: Sequence[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _pairs(texts: Sequence[str]) -> SpelledValues:
+    found = SpelledValues()
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise ValueError(f"{text!r} is not NAME=VALUE.")
-        found[name.strip().replace("-", "_")] = parse_scalar(value) if value else ""
+        key = name.strip().replace("-", "_")
+        found[key] = parse_scalar(value) if value else ""
+        found.texts[key] = value
     return found
 
 

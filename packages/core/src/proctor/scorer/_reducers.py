@@ -19,6 +19,7 @@ from proctor.scorer._value import to_float as default_to_float
 # From the values that are not NaN, and how many scores there were with them, to one value.
 Reduce: TypeAlias = Callable[[list[Any], int], Any]
 
+_OF_NUMBERS = {"mean", "median", "max", "at_least", "pass_at", "pass_k"}
 _NAMED = re.compile(r"(at_least|pass_at|pass_k)_(\d+)")
 
 
@@ -214,12 +215,12 @@ def reducer_name(reducer: ScoreReducer) -> str:
     return f"{name}_{info.params['k']}" if isinstance(info.params.get("k"), int) else name
 
 
-def is_plain_mean(reducer: ScoreReducer) -> bool:
-    """Whether ``reducer`` is the mean of what the default conversion makes of scores."""
+def makes_numbers(reducer: ScoreReducer) -> bool:
+    """Whether ``reducer`` looks at nothing but the numbers that the default conversion makes of scores."""
     if not is_registered(reducer, "reducer"):
         return False
     info = registry_info(reducer)
-    return info.name.rpartition("/")[2] == "mean" and not info.params_passed
+    return info.name.rpartition("/")[2] in _OF_NUMBERS and "value_to_float" not in info.params_passed
 
 
 def create_reducers(reducers: str | ScoreReducer | Sequence[str | ScoreReducer]) -> list[ScoreReducer]:

@@ -9,7 +9,7 @@ from proctor.schema import EvalResults, EvalSampleScore, EvalScore, EvalScorer, 
 from proctor.scorer._cell import MetricFailure
 from proctor.scorer._decorators import logged_params, scorer_metrics, short_name
 from proctor.scorer._no_numbers import NoNumbers, score_fields, with_value
-from proctor.scorer._reducers import check_reducers, is_nan, is_plain_mean, mean_score, reducer_name
+from proctor.scorer._reducers import check_reducers, is_nan, makes_numbers, mean_score, reducer_name
 from proctor.scorer._stream import MetricPlan, Stream
 from proctor.scorer._types import Metric, MetricsSpec, SampleScore, Scorer, ScoreReducer
 from proctor.scorer._value import to_float
@@ -69,12 +69,9 @@ class ResultsBuilder:
         )
         """Whether nothing but ids, epochs and the values of scores decides the metrics."""
         self._open: dict[int | str, tuple[_About, list[tuple[int, dict[str, Score | None]]]]] = {}
-        # A mean makes numbers of all scores, so that text which is none would count as 0 whatever the metrics are.
-        first = (
-            {name: streams[0] for name, streams in self._streams.items()}
-            if self._by_mean or (self._reducers and all(is_plain_mean(reducer) for _, reducer in self._reducers))
-            else {}
-        )
+        # What makes numbers of all scores would count text which is none as 0 whatever the metrics are.
+        self._by_number = [self._by_mean or makes_numbers(reducer) for _, reducer in self._reducers]
+        first = {name: streams[0] for name, streams in self._streams.items()} if any(self._by_number) else {}
         self._no_numbers = NoNumbers(
             {name for name, stream in first.items() if stream.wants_whole},
             {name: stream.wants_part for name, stream in first.items() if stream.keyed},
@@ -139,23 +136,26 @@ class ResultsBuilder:
             self._reduce(name, scores, about)
 
     def _reduce(self, name: str, scores: list[Score], about: _About) -> None:
-        scores, texts = self._no_numbers.read(name, scores, about[0])
-        if self._epochs > 1 or not scores:
-            present = sum(not is_nan(score.value) for score in scores)
-            lost = None if not scores else self._epochs - present if present else 0  # a stream sees NaN by itself
-            for stream in self._streams[name] if lost != 0 else ():
-                stream.missed(about[1], about[2], lost)
-            if not scores:
-                return
-        for (label, reducer), stream in zip(self._reducers, self._streams[name], strict=True):
+        numbers, texts = self._no_numbers.read(name, scores, about[0])
+        for (label, reducer), by_number, stream in zip(
+            self._reducers, self._by_number, self._streams[name], strict=True
+        ):
+            given = numbers if by_number else scores
+            if self._epochs > 1 or not given:
+                present = sum(not is_nan(score.value) for score in given)
+                lost = None if not given else self._epochs - present if present else 0  # a stream sees NaN by itself
+                if lost != 0:
+                    stream.missed(about[1], about[2], lost)
+                if not given:
+                    continue
             try:
                 # The usual case, a single epoch by its mean, without the general machinery.
-                reduced = _mean_of_one(scores[0]) if self._by_mean and len(scores) == 1 else reducer(scores)
+                reduced = _mean_of_one(given[0]) if self._by_mean and len(given) == 1 else reducer(given)
             except Exception as error:
                 error.add_note(f"while the epochs of sample {about[0]!r} were reduced for the scorer {name}")
                 stream.fail(error)
                 continue
-            stream.add(_sample_score(reduced, name, about), texts)
+            stream.add(_sample_score(reduced, name, about), texts if by_number else {})
             if self._on_reduction is not None:
                 self._on_reduction(name, label, _logged_score(reduced, about[0]))
 
