@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ipaddress
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -34,8 +34,9 @@ def loopback_only() -> Iterator[None]:
         _state["depth"] -= 1
 
 
-def _audit(event: str, args: tuple[Any, ...]) -> None:
-    if not _state["depth"]:
+# `state`: the names of a module are gone before the last events of a process.
+def _audit(event: str, args: tuple[Any, ...], state: Mapping[str, Any] = _state) -> None:
+    if not state["depth"]:
         return
     if event == "socket.connect" and isinstance(args[1], tuple):
         _check(args[1][0])

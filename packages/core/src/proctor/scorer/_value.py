@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from proctor.contracts import UsageError
 from proctor.schema import CORRECT, INCORRECT, NOANSWER, PARTIAL
 from proctor.scorer._types import ValueToFloat
 
@@ -24,7 +25,6 @@ def value_to_float(
     that is a number, ``yes``, ``true``, ``no`` or ``false`` (in any case) is read. Anything else is 0, with a warning.
     """
     meant = ((noanswer, 0.0), (incorrect, 0.0), (partial, 0.5), (correct, 1.0))
-    told: set[type] = set()
     known: dict[Any, float] = {name: number for name, number in meant if isinstance(name, (str, int, float))}
 
     def convert(value: Any) -> float:
@@ -35,9 +35,6 @@ def value_to_float(
         if kind is str:
             number = known.get(value)
             return _read(value) if number is None else number
-        if kind is dict or kind is list:
-            _tell_of_parts(value, told)
-            return 0.0
         if isinstance(value, (bool, int, float)):
             return float(known.get(value, value))
         # A missing value counts as 0 wherever it is allowed: in a dict of scores.
@@ -47,8 +44,19 @@ def value_to_float(
 
 
 def of_metric(given: ValueToFloat) -> ValueToFloat:
-    """What a metric converts with that was ``given`` a function: the default warns of dicts and lists once a metric."""
-    return value_to_float() if given is to_float else given
+    """What a metric converts with that was ``given`` a function: the default, but a dict or a list has no number."""
+    return _single if given is to_float else given
+
+
+def _single(value: Any) -> float:
+    if type(value) is float:
+        return value
+    if isinstance(value, (dict, list)):
+        raise UsageError(
+            f"scores that are a {type(value).__name__}, such as {repr(value)[:80]}, are no numbers: for a dict, give "
+            f"metrics by key, such as metrics={{'*': [mean()]}}; for a list, a metric of your own that takes lists"
+        )
+    return to_float(value)
 
 
 def number_of(value: Any) -> float | None:
@@ -74,23 +82,12 @@ def _number_in(text: str) -> float | None:
         return None
 
 
-def _tell_of_parts(value: dict[str, Any] | list[Any], told: set[type]) -> None:
-    kind = type(value)
-    if kind not in told:
-        told.add(kind)
-        logger.warning(
-            "scores that are a %s, such as %s, are no numbers and count as 0: for a dict, give metrics by key, such as "
-            "metrics={'*': [mean()]}",
-            kind.__name__,
-            repr(value)[:80],
-        )
-
-
 def _unknown(value: Any) -> float:
     shown = repr(value)[:80]
-    # Once a value: a hundred thousand samples would say it a hundred thousand times.
-    if shown not in _reported and len(_reported) < 100:
-        _reported.add(shown)
+    # Once a value, or a kind of them: a hundred thousand samples would say it a hundred thousand times.
+    key = type(value).__name__ if isinstance(value, (dict, list)) else shown
+    if key not in _reported and len(_reported) < 100:
+        _reported.add(key)
         logger.warning("the score value %s is no number and counts as 0", shown)
     return 0.0
 
