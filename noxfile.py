@@ -132,8 +132,8 @@ def types(session: nox.Session) -> None:
     """Every type, strictly."""
     install(session)
     session.install("-r", "requirements/lint.txt")
-    session.run("mypy", *(f"packages/{name}/src" for name in PACKAGES))
-    session.run("mypy", "conftest.py", "noxfile.py", "benchmarks", "docs", "examples")
+    sources = (f"packages/{name}/src" for name in PACKAGES)
+    session.run("mypy", *sources, "conftest.py", "noxfile.py", "benchmarks", "docs", "examples")
 
 
 @nox.session(python=PYTHONS)

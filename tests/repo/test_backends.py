@@ -29,6 +29,7 @@ OWN_LOOPS = {
     "packages/provider-openai/tests/test_whole_call.py": "one model in three loops, of both kinds",
     "packages/testkit/tests/test_fake_kubernetes_parts.py": "the server's own framing, which is asyncio code",
     "packages/sandbox-k8s/tests/test_k8s_conforms.py": "a container that the checks of both back-ends share",
+    "tests/support/shared_container.py": "the same",
     "tests/peer_scoring/peer_scoring.py": "runs in the peer's environment",
     "tests/peer_scoring/test_scorers.py": "compares values with the peer's, whatever computed them",
 }
@@ -39,6 +40,8 @@ ONE_BACK_END = {
     "packages/sandbox-docker/tests/test_docker_many.py": "hundreds of containers",
     "packages/sandbox-docker/tests/test_docker_projects.py": "what the engine is asked for; the suite is on both",
     "packages/sandbox-docker/tests/test_docker_restart.py": "an engine of the test's own",
+    "packages/sandbox-k8s/tests/test_k8s_pods.py": "hundreds of pods; those of a few are on both",
+    "packages/sandbox-k8s/tests/test_k8s_streams.py": "hundreds of commands; those of a few are on both",
     "packages/sandbox-k8s/tests/test_k8s_conforms.py": "of pods that are containers; those that are processes on both",
 }
 
@@ -192,6 +195,7 @@ def async_tests(body: list[ast.stmt], outer: set[str]) -> Iterator[tuple[str, se
             yield from async_tests(node.body, outer | marks(node.decorator_list))
 
 
+@pytest.mark.slow
 def test_every_asynchronous_test_runs_on_both_back_ends() -> None:
     def not_on_both(path: Path) -> list[str]:
         found = async_tests(tree(path).body, set())
@@ -200,6 +204,7 @@ def test_every_asynchronous_test_runs_on_both_back_ends() -> None:
     assert offenders(test_files, not_on_both) == {}
 
 
+@pytest.mark.slow
 def test_nobody_chooses_one_of_the_back_ends() -> None:
     """The root conftest gives both; a fixture of that name, or a parameter, would take one away."""
 

@@ -28,8 +28,9 @@ def checkout(tmp_path: Path) -> Path:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / ".ci/run", tmp_path / ".ci/run")
     for engine in ("docker", "podman"):
-        script(tmp_path / f"tests/services/{engine}.sh", f'#!/bin/sh\necho "$1" >> {engine}\necho unix:///nowhere\n')
-    script(tmp_path / "tests/services/python_image.sh", "#!/bin/sh\n")
+        script(tmp_path / f"tests/services/{engine}.sh", f'#!/bin/sh\necho "$1" >> {engine}\necho unix:///{engine}\n')
+    shutil.copy(ROOT / "tests/services/all.sh", tmp_path / "tests/services/all.sh")
+    script(tmp_path / "tests/services/python_image.sh", '#!/bin/sh\necho "$@" >> images\n')
     for name in ("node", "python3"):
         script(tmp_path / "bin" / name, "#!/bin/sh\n")
     return tmp_path
@@ -60,6 +61,42 @@ def test_a_green_run_ends_with_the_closing_line_of_the_complete_pass(checkout: P
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "3 passed in 0.10s"
     assert (checkout / "docker").read_text().split() == ["start", "status", "stop"]
+    assert (checkout / "images").read_text().split() == ["unix:///docker", "unix:///podman"]
+
+
+def test_what_the_engines_leave_running_is_no_fault_of_theirs(checkout: Path) -> None:
+    stays = "case $1 in start) setsid sleep 3600 >/dev/null 2>&1 & echo $! > left ;; esac"
+    script(checkout / "tests/services/docker.sh", f"#!/bin/sh\n{stays}\n")
+
+    try:
+        done = ci(checkout, 'case $1 in tests) echo "3 passed in 0.10s" ;; esac')
+    finally:
+        os.kill(int((checkout / "left").read_text()), signal.SIGKILL)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_where_no_engine_starts_no_test_does(checkout: Path) -> None:
+    script(checkout / "tests/services/podman.sh", "#!/bin/sh\necho 'no package podman'; exit 4\n")
+
+    done = ci(checkout, "")
+
+    assert done.returncode == 4
+    assert "no package podman" in done.stdout
+    assert "::: tests begins" not in done.stdout
+    assert done.stdout.splitlines()[-1] == "::: FAILED with exit code 4: engines (exit code 4)"
+
+
+def test_each_step_says_how_much_it_computed(checkout: Path) -> None:
+    busy = "python3 -c 'import time\nwhile time.process_time() < 2: pass'"
+    python = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n'
+    script(checkout / "bin" / "python3", python)
+
+    done = ci(checkout, f"case $1 in lint) {busy} ;; peers) sleep 2 ;; esac")
+
+    computed = dict(re.findall(r"^::: (\S+) took \d+ s, (\d+) s of processor time$", done.stdout, re.MULTILINE))
+    assert int(computed["lint"]) in (1, 2, 3)
+    assert int(computed["peers"]) < 2
 
 
 def test_the_foundation_is_all_without_the_packages_of_services(checkout: Path) -> None:
@@ -148,14 +185,6 @@ def test_no_step_begins_when_one_has_failed(checkout: Path) -> None:
     assert done.returncode == 2
     assert "::: tests begins" in done.stdout
     assert "::: peers begins" not in done.stdout
-
-
-def test_steps_of_one_session_run_one_after_the_other(checkout: Path) -> None:
-    """They install into the same environment."""
-    noting = "unit-3.13) echo begin >>noted; sleep 1; echo end >>noted ;;"
-
-    assert ci(checkout, f'case $1 in {noting} tests) echo "3 passed in 0.10s" ;; esac').returncode == 0
-    assert (checkout / "noted").read_text().split() == ["begin", "end"] * 2
 
 
 FLAKY = """

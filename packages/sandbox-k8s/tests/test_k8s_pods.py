@@ -381,6 +381,7 @@ async def test_the_threads_of_a_run_end_with_it(cluster: FakeKubernetes, until: 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_four_hundred_pods_come_and_go(cluster: FakeKubernetes, until: Until) -> None:
     driver = KubernetesDriver()
     await driver.task_init("quiz", "a")

@@ -201,6 +201,7 @@ async def test_the_way_in_is_a_command_that_kubectl_knows(box: SandboxEnvironmen
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_five_hundred_handshakes_that_fail_lose_no_command(
     cluster: FakeKubernetes, box: SandboxEnvironment, tmp_path: Path
 ) -> None:

@@ -18,4 +18,4 @@ def test_connections_that_have_just_come_are_closed_with_the_server() -> None:
                 for _ in range(5):
                     clients.enter_context(closing(socket.create_connection((address.hostname, address.port))))
             del server
-            gc.collect()  # what is left open is a warning then, which is an error here
+    gc.collect()  # what is left open is a warning then, which is an error here

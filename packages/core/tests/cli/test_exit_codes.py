@@ -134,6 +134,7 @@ def test_closed_streams_are_no_fault_of_a_run(tmp_path: Path, closed: str) -> No
     assert b"turned off" not in done.stderr
 
 
+@pytest.mark.slow
 def test_an_estimate_is_printed_for_people_and_for_machines(tmp_path: Path) -> None:
     _, said, _ = _run(tmp_path, "--estimate=3", "--model-cost-config", "prices.json")
     _, text, _ = _run(tmp_path, "--estimate=3", "--json", "--model-cost-config", "prices.json")

@@ -76,6 +76,7 @@ def asked(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> Any
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_they_are_listed_with_whose_they_are(owner: Owner, capsys: pytest.CaptureFixture[str]) -> None:
     _, alive = owner("run1")
     process, dead = owner("run2", "keep")
@@ -102,6 +103,7 @@ def test_where_there_is_none_it_says_so(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out == "Nothing was removed.\n"
 
 
+@pytest.mark.slow
 def test_cleanup_takes_what_ended_evaluations_left_and_says_what_stays(
     owner: Owner, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,6 +118,7 @@ def test_cleanup_takes_what_ended_evaluations_left_and_says_what_stays(
     assert list(tmp_path.iterdir()) == [alive]
 
 
+@pytest.mark.slow
 def test_one_is_taken_away_by_its_id_and_those_of_a_run_by_the_run_s(
     owner: Owner, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -199,6 +202,7 @@ def test_what_can_not_be_taken_away_is_said_and_the_rest_is(owner: Owner, capsys
     assert told["errors"]["odd"] == "SandboxBrokenError: the engine does not answer"
 
 
+@pytest.mark.slow
 def test_a_shell_runs_in_the_sandbox_and_its_exit_code_is_ours(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHELL", "sh")
     _, folder = owner("run1")

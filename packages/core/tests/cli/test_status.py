@@ -78,6 +78,7 @@ def _complete(capsys: pytest.CaptureFixture[str], words: str) -> list[str]:
     return [line.partition(",")[2] for line in capsys.readouterr().out.splitlines()]
 
 
+@pytest.mark.slow
 def test_two_evaluations_are_shown_and_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with _evaluating(tmp_path, "asyncio") as first, _evaluating(tmp_path, "trio") as second:
 
@@ -146,6 +147,7 @@ def test_all_runs_are_asked_at_once(capsys: pytest.CaptureFixture[str]) -> None:
         assert _status(capsys) == [{"gates": []}, {"gates": []}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_a_key_shows_what_samples_wait_for_on_the_screen_and_hides_it(tmp_path: Path, backend: str) -> None:
     """A terminal sends SIGQUIT for Ctrl-\\; it changes nothing of the terminal's mode, nor of what Ctrl-C does."""

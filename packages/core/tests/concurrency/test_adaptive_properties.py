@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TypeAlias
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from virtual_provider import Clock, VirtualProvider
@@ -87,6 +88,7 @@ def test_sustained_refusals_reach_the_minimum_in_a_bounded_number_of_requests(
     assert refusals <= 9  # the cuts double, from a hundredth
 
 
+@pytest.mark.slow
 @given(st.integers(1, 120), st.integers(1, 120), HINTS, st.floats(0.2, 3.0))
 @settings(max_examples=25)
 def test_any_step_of_the_capacity_is_found(before: int, after: int, hint: float | None, latency: float) -> None:
@@ -101,6 +103,7 @@ def test_any_step_of_the_capacity_is_found(before: int, after: int, hint: float 
     assert after - near <= provider.controller.limit <= after + near
 
 
+@pytest.mark.slow
 @given(st.integers(2, 80), HINTS, st.floats(10.0, 400.0))
 @settings(max_examples=25)
 def test_an_outage_does_not_freeze_it(capacity: int, hint: float | None, outage: float) -> None:
@@ -115,6 +118,7 @@ def test_an_outage_does_not_freeze_it(capacity: int, hint: float | None, outage:
     assert provider.controller.limit >= 0.9 * capacity - 1
 
 
+@pytest.mark.slow
 @given(st.integers(2, 200), st.integers(1, 8))
 @settings(max_examples=25)
 def test_refusals_of_a_steady_provider_are_few(capacity: int, latency: int) -> None:

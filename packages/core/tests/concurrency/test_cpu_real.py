@@ -50,6 +50,7 @@ def in_container(engine: DockerEngine, *options: str) -> tuple[int, str]:
 
 
 @linux
+@pytest.mark.slow
 @pytest.mark.skipif(CPUS < 2, reason="the engine refuses more CPUs than there are")
 @pytest.mark.parametrize(
     ("options", "cpus", "source"),

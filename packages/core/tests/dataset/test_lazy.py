@@ -45,6 +45,7 @@ def test_samples_without_ids_join_other_datasets_without_clashes(numbered: Path)
     assert [sample.id for sample in select(both)] == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_many_rows_take_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "many.csv"
     rows = 20_000

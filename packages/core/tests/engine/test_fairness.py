@@ -79,6 +79,7 @@ def simulate(folder: Path, names: Sequence[str], tasks: int, **options: Any) -> 
     return speed
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:--max-tasks 5 makes nothing faster:UserWarning")
 @pytest.mark.parametrize(("tasks", "options"), [(1, {}), (3, {}), (3, {"max_tasks": 5})])
 def test_each_of_three_models_is_nearly_as_fast_as_alone(tasks: int, options: dict[str, Any], tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ _PART = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     parts=st.lists(_PART, min_size=1, max_size=3),

@@ -99,6 +99,7 @@ def test_what_is_not_there_can_not_be_removed(log: str) -> None:
     assert Path(log).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_two_editors_of_a_file_lose_nothing(log: str) -> None:
     # when several processes change a log at the same time
     with ThreadPoolExecutor(EDITORS) as pool:

@@ -215,6 +215,7 @@ def test_incomplete_logs_are_not_read_as_complete() -> None:
     assert len(list(read_eval_log_samples(LOGS / "killed_sigkill.eval", all_samples_required=False))) == 6
 
 
+@pytest.mark.slow
 def test_only_what_is_needed_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given logs with one large sample
     read: list[int] = []

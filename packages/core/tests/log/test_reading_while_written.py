@@ -220,6 +220,7 @@ def test_a_log_that_is_replaced_while_its_samples_are_read(tmp_path: Path) -> No
     assert [one.id for one in samples] == [2, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
 def test_readers_of_a_run_never_see_a_torn_log(tmp_path: Path, format: Literal["eval", "json"]) -> None:
     # given a run that goes on on a thread of its own

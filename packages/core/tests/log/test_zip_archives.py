@@ -85,6 +85,7 @@ def test_zip64_fields_that_only_the_local_header_has() -> None:
     assert opened(buffer.getvalue()).read("a") == b"content"
 
 
+@pytest.mark.slow
 def test_more_entries_than_16_bits_count() -> None:
     record = b"".join(central_record(b"%d" % number, 0, 0, 0, 0, (0, 33)) for number in range(70_000))
     data = record + end_records(70_000, len(record), 0)

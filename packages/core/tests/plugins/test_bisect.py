@@ -86,6 +86,7 @@ def test_a_start_that_ends_the_process_is_said(
         manager(root).measure_startup()
 
 
+@pytest.mark.slow
 def test_the_command_says_what_a_start_costs() -> None:
     arguments = ["doctor", "proctor-core", "--bisect"]
 

@@ -124,6 +124,7 @@ def _shown_by_another_process(tmp_path: Path, seed: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_two_processes_show_the_same(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "import functools\nclass Thing:\n    def go(self): pass\nbound = functools.partial(Thing().go)\n"

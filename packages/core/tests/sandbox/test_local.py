@@ -199,6 +199,7 @@ def owner(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], Path]]:
         yield process, Path(process.stdout.readline().strip()).parent
 
 
+@pytest.mark.slow
 async def test_what_a_killed_run_left_is_reaped_with_its_processes_and_a_living_one_s_stays(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
