@@ -174,7 +174,7 @@ RESULTS = [
     one(BOTH, THREE, epochs=3, reducers=[]),
     one(["grouped(accuracy(), 'g')", "grouped(mean(), 'c', all=False)", "stderr(cluster='c')"], THREE, epochs=3),
     one(["grouped(accuracy(), 'g')"], THREE, epochs=3, reducers=["mean", "max"]),
-    one(["mean()"], KEYS),
+    # Over dicts the peer's mean() is 0, with a warning; ours fails and says why (see the core's own tests).
     one({"a": ["mean()"], "b": ["mean()", "std()"]}, KEYS),
     one({"a": ["mean()"], "*": ["accuracy()"]}, KEYS),
     # The peer leaves a key out that no score has; we give it a row without scores (see the core's own tests).
