@@ -45,14 +45,17 @@ def script(path: Path, text: str) -> None:
 def ci(checkout: Path, dev: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     script(checkout / "dev", DEV + dev)
     path = f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(
+    (checkout / "t").mkdir()
+    done = subprocess.run(
         ["bash", ".ci/run", *words],
         cwd=checkout,
-        env={**os.environ, "PATH": path, **environment},
+        env={**os.environ, "PATH": path, "TMPDIR": str(checkout / "t"), **environment},
         capture_output=True,
         text=True,
         timeout=120,
     )
+    assert list((checkout / "t").iterdir()) == [], "it leaves nothing"
+    return done
 
 
 def test_a_green_run_ends_with_the_closing_line_of_the_complete_pass(checkout: Path) -> None:
@@ -94,6 +97,7 @@ def test_each_step_says_how_much_it_computed(checkout: Path) -> None:
 
     done = ci(checkout, f"case $1 in lint) {busy} ;; peers) sleep 6 ;; esac")
 
+    assert done.returncode == 0, done.stdout + done.stderr
     computed = dict(re.findall(r"^::: (\S+) took \d+ s, (\d+) s of processor time$", done.stdout, re.MULTILINE))
     assert int(computed["lint"]) in (1, 2, 3)
     assert int(computed["peers"]) < 2
